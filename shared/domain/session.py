@@ -36,6 +36,19 @@ class Pending:
     tokens: int
     tool_finished: bool
     last_budget: int
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a session is written: `next_seq` is given to the next turn; turns up to `flush_to` are due."""
+
+    next_seq: int
+    flush_to: int
+    close_requested: bool
+    triggered: bool
+    fold_cap: int | None
+    pending: Pending
 
 
 def is_due(pending: Pending, *, policy: FlushPolicy, working_share: float) -> bool:

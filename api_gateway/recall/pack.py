@@ -1,0 +1,196 @@
+"""What goes into a context, part by part, within its budget.
+
+Filled in the order of what hurts most to miss: the newest user turn, the round it opened, working memory,
+condensed memory, profile, memories. Rendered in the order of what changes least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from api_gateway.recall.budget import Parts, grants
+from api_gateway.recall.exchange import Exchange
+from api_gateway.recall.long_term import LongTerm, Shelf, fill_long_term, unrepeated
+from api_gateway.recall.older import Condenser, Older, Past, Piece, fill_condensed
+from api_gateway.recall.query import ContextRequest, Section
+from api_gateway.recall.rank import Ranked
+from api_gateway.recall.working import fill_working, newest_user, required, shortened, window
+from shared.domain.ids import TurnId
+from shared.ports import TokenCounter
+
+# A memory may take a quarter of the long-term share, and this much of the smallest.
+_MEMORIES_AT_LEAST = 4
+_SHORTEST_MEMORY = 48
+
+
+class Form(Protocol):
+    """How a format charges for what it renders; `block` is what remembered parts cost before the first piece."""
+
+    @property
+    def fixed(self) -> int: ...
+
+    @property
+    def block(self) -> int: ...
+
+    def tags(self, section: Section) -> int: ...
+
+    def cost(self, exchange: Exchange) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """`profile` and `ranked` best first; `past` is None before the session's first turn."""
+
+    past: Past | None
+    profile: Sequence[Ranked]
+    ranked: Sequence[Ranked]
+
+    @property
+    def window(self) -> list[Exchange]:
+        return window(self.past.exchanges, applied=self.past.session.applied) if self.past else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Each part in the order it is read; the working part oldest first."""
+
+    profile: tuple[Piece, ...] = ()
+    condensed: tuple[Piece, ...] = ()
+    memories: tuple[Piece, ...] = ()
+    working: tuple[Exchange, ...] = ()
+
+    @property
+    def sections(self) -> tuple[tuple[Section, tuple[Piece, ...]], ...]:
+        """The remembered ones, in the order they are rendered."""
+        return (("profile", self.profile), ("condensed", self.condensed), ("memories", self.memories))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packer:
+    request: ContextRequest
+    form: Form
+    counter: TokenCounter
+
+    def pack(self, materials: Materials) -> Packed:
+        kept = materials.window
+        spoken = kept if "working" in self.request.include else []
+        user = newest_user(spoken)
+        least = self.form.cost(user) if user else 0
+        room = self.request.max_tokens - self.form.fixed
+        if user is not None and least > room:
+            cut = shortened(user, cost=self.form.cost, limit=room, counter=self.counter)
+            return Packed(working=(cut,) if cut else ())
+        total = room - self._frame()
+        if total <= least:
+            return Packed(working=tuple(fill_working(spoken, cost=self.form.cost, limit=room)))
+        return self._parts(materials, kept=kept, spoken=spoken, total=total)
+
+    def _parts(
+        self, materials: Materials, *, kept: Sequence[Exchange], spoken: Sequence[Exchange], total: int
+    ) -> Packed:
+        granted = self._grants(materials, kept=kept, spoken=spoken, total=total)
+        working = fill_working(spoken, cost=self.form.cost, limit=granted.working)
+        left = total - self._tokens(working)
+        condensed = fill_condensed(
+            self._olders(materials, kept=working if spoken else kept, total=total),
+            limit=left - granted.long_term,
+        )
+        long_term = self._long_term(
+            materials, verbatim=condensed.verbatim | _ids(working), total=total, limit=left - condensed.tokens
+        )
+        return Packed(
+            profile=long_term.profile,
+            condensed=condensed.pieces,
+            memories=long_term.memories,
+            working=tuple(working),
+        )
+
+    def _grants(
+        self, materials: Materials, *, kept: Sequence[Exchange], spoken: Sequence[Exchange], total: int
+    ) -> Parts:
+        split = self.request.split
+        olders = self._olders(materials, kept=kept, total=total)
+        verbatim = _ids(kept)
+        return grants(
+            total,
+            split=split,
+            required=required(
+                spoken, cost=self.form.cost, limit=round(total * (split.working + split.condensed))
+            ),
+            demand=Parts(
+                working=self._tokens(spoken),
+                condensed=sum(each.full.tokens for each in olders),
+                long_term=self._long_term(materials, verbatim=verbatim, total=total, limit=total).tokens,
+            ),
+        )
+
+    def _olders(self, materials: Materials, *, kept: Sequence[Exchange], total: int) -> list[Older]:
+        if materials.past is None or "condensed" not in self.request.include:
+            return []
+        condenser = Condenser(
+            session=materials.past.session, counter=self.counter, share_removed=self.request.share_removed
+        )
+        return condenser.olders(materials.past.before(kept), limit=total)
+
+    def _long_term(
+        self, materials: Materials, *, verbatim: frozenset[TurnId], total: int, limit: int
+    ) -> LongTerm:
+        share = round(total * self.request.split.long_term)
+        shelf = Shelf(counter=self.counter, longest=max(share // _MEMORIES_AT_LEAST, _SHORTEST_MEMORY))
+        profile = materials.profile if "profile" in self.request.include else ()
+        ranked = materials.ranked if "memories" in self.request.include else ()
+        fresh = unrepeated(ranked, verbatim=verbatim, profile=[each.memory for each in profile])
+        return fill_long_term(
+            shelf.pieces(profile, limit=total),
+            memories=shelf.pieces(list(islice(fresh, self.request.top_k)), limit=total),
+            limit=limit,
+        )
+
+    def _frame(self) -> int:
+        sections: tuple[Section, ...] = ("profile", "condensed", "memories")
+        wanted = [section for section in sections if section in self.request.include]
+        return self.form.block + sum(map(self.form.tags, wanted))
+
+    def _tokens(self, exchanges: Sequence[Exchange]) -> int:
+        return sum(map(self.form.cost, exchanges))
+
+
+def lessened(packed: Packed, *, by: int, form: Form, counter: TokenCounter) -> Packed:
+    """`packed` without at least `by` tokens: the last memories go first, then the oldest of the session, then
+    the profile's end; the newest user turn is cut last of all. In the end nothing is left."""
+    limit = _cost(packed, form=form) - by
+    while _cost(packed, form=form) > limit:
+        smaller = _without_one(packed)
+        if smaller is None:
+            user = packed.working[0]
+            cut = shortened(user, cost=form.cost, limit=limit, counter=counter)
+            return Packed(working=(cut,) if cut else ())
+        packed = smaller
+    return packed
+
+
+def _without_one(packed: Packed) -> Packed | None:
+    """None when all that is left is the newest user turn."""
+    if packed.memories:
+        return replace(packed, memories=packed.memories[:-1])
+    if packed.condensed:
+        return replace(packed, condensed=packed.condensed[1:])
+    if packed.profile:
+        return replace(packed, profile=packed.profile[:-1])
+    user = newest_user(packed.working)
+    oldest = next((each for each in packed.working if each is not user), None)
+    if oldest is None:
+        return None
+    return replace(packed, working=tuple(each for each in packed.working if each is not oldest))
+
+
+def _cost(packed: Packed, *, form: Form) -> int:
+    pieces = sum(piece.tokens for _, found in packed.sections for piece in found)
+    return pieces + sum(map(form.cost, packed.working))
+
+
+def _ids(exchanges: Sequence[Exchange]) -> frozenset[TurnId]:
+    return frozenset(turn_id for each in exchanges for turn_id in each.turn_ids)

@@ -1,0 +1,94 @@
+"""Connections, and the one place where the driver's errors become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import orjson
+from sqlalchemy import Connection, Engine, Row, create_engine, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from shared.domain.errors import SettingsError, StoreUnavailable
+
+Params = Mapping[str, object]
+ROLE = text("select rolsuper, rolbypassrls from pg_roles where rolname = current_user")
+REVISION = text("select version_num from alembic_version")
+
+
+def connect(url: str, *, pool_size: int) -> Engine:
+    return create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_pre_ping=True,  # a restarted server must not cost a request
+        pool_timeout=5,
+        connect_args={"connect_timeout": 5, "options": "-c timezone=UTC"},
+    )
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Commits at the end, rolls back on any error. Raises StoreUnavailable when Postgres is the reason."""
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except (OperationalError, InterfaceError, PoolTimeout) as error:
+        raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise StoreUnavailable("the connection to Postgres was lost") from error
+        raise
+
+
+def check_role(engine: Engine, *, name: str) -> None:
+    """Row-level security binds neither superusers nor roles that bypass it: refuse to start with one."""
+    try:
+        with engine.connect() as connection:
+            superuser, bypass = connection.execute(ROLE).one()
+    except SQLAlchemyError as error:
+        raise SettingsError(f"{name}: Postgres cannot be reached ({_first_line(error)}).") from None
+    if superuser or bypass:
+        raise SettingsError(
+            f"{name} logs in as a role that row-level security does not bind; use one that is neither "
+            "SUPERUSER nor BYPASSRLS."
+        )
+
+
+def revision(engine: Engine) -> str | None:
+    try:
+        with engine.connect() as connection:
+            return connection.execute(REVISION).scalar_one_or_none()
+    except SQLAlchemyError:
+        return None
+
+
+def check_revision(engine: Engine, *, head: str) -> None:
+    found = revision(engine)
+    if found != head:
+        raise SettingsError(f"The database is at migration {found}, not {head}; run `turnkeep migrate`.")
+
+
+def _first_line(error: SQLAlchemyError) -> str:
+    return str(error.__cause__ or error).strip().splitlines()[0]
+
+
+def dumps(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+class Repository:
+    """SQL over one transaction. Statements are module constants; values are always parameters."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, params: Params | None = None) -> Sequence[Row[tuple[object, ...]]]:
+        return self._connection.execute(text(statement), params or {}).all()
+
+    def row(self, statement: str, params: Params | None = None) -> Row[tuple[object, ...]] | None:
+        return self._connection.execute(text(statement), params or {}).first()
+
+    def run(self, statement: str, params: Params | Sequence[Params] | None = None) -> int:
+        return self._connection.execute(text(statement), params or {}).rowcount
