@@ -57,6 +57,14 @@ class AcceptPolicy:
     fresh_key: Callable[[], UUID]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The session and its locked head."""
+
+    session: SessionRow
+    head: Head
+
+
 def accept(submission: Submission, *, begin: Begin, policy: AcceptPolicy) -> Acceptance:
     """All of the turns or none. Raises Invalid, Conflict or StoreUnavailable; then nothing has changed."""
     turns = _distinct(submission.turns)
@@ -106,13 +114,13 @@ def _join_and_add(
     dates = [turn.created_at for turn in turns if turn.created_at is not None]
     user = work.users.join(submission.user_key, user_id=submission.user_id, oldest=min(dates, default=None))
     session = work.sessions.join(submission.session_id, user=user, fresh_key=policy.fresh_key())
-    head = work.sessions.head(session.session_key)
+    place = Place(session=session, head=work.sessions.head(session.session_key))
     ids = [turn.client_id for turn in turns if turn.client_id is not None]
     known = work.turns.known(session.session_key, client_ids=ids)
     new = _unknown(turns, known=known)
-    due = _add(work, submission, new=new, session=session, head=head, policy=policy) if new else False
+    due = _add(work, submission, new=new, place=place, policy=policy) if new else False
     return Acceptance(
-        receipts=_receipts(submission.turns, known=known, new=new, session=session, first=head.next_seq),
+        receipts=_receipts(submission.turns, known=known, new=new, place=place),
         due=due,
     )
 
@@ -133,10 +141,10 @@ def _add(
     submission: Submission,
     *,
     new: Sequence[NewTurn],
-    session: SessionRow,
-    head: Head,
+    place: Place,
     policy: AcceptPolicy,
 ) -> bool:
+    session, head = place.session, place.head
     redacted = [replace(turn, text=policy.redactor.redact(turn.text)) for turn in new]
     work.turns.add(
         redacted,
@@ -171,19 +179,21 @@ def _receipts(
     *,
     known: Mapping[str, KnownTurn],
     new: Sequence[NewTurn],
-    session: SessionRow,
-    first: int,
+    place: Place,
 ) -> list[Receipt]:
     """One a turn as sent; of one id sent twice the first is new and the second a duplicate."""
+    first = place.head.next_seq
     fresh = {id(turn): first + place for place, turn in enumerate(new)}
-    sequences = {turn.client_id: first + place for place, turn in enumerate(new) if turn.client_id}
+    sequences: dict[str | None, int] = {
+        turn.client_id: first + place for place, turn in enumerate(new) if turn.client_id
+    }
     sequences |= {client_id: earlier.sequence for client_id, earlier in known.items()}
     receipts: list[Receipt] = []
     for turn in turns:
         sequence = fresh.get(id(turn)) or sequences[turn.client_id]
         receipts.append(
             Receipt(
-                turn_id=turn_id(session.session_key, sequence=sequence),
+                turn_id=turn_id(place.session.session_key, sequence=sequence),
                 id=turn.client_id,
                 sequence=sequence,
                 duplicate=id(turn) not in fresh,

@@ -1,4 +1,5 @@
-"""The slow questions of a recall, asked of the embedder and the vector server while no transaction is open."""
+"""The slow questions of a recall, asked of the embedder and the vector server while no transaction is
+open."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from shared.text.language import language_of
 
 # Where token counts add up, the first rendering fits; each further one frees twice what is still over.
 _RENDERINGS = 6
+# The note is in the language of what users said among so many turns.
+_LANGUAGE_TURNS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +38,8 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTable:
-    """`sections` adds up to `used`: its `envelope` is what belongs to no section (tags, the note, what the chat
-    format takes up)."""
+    """`sections` adds up to `used`: its `envelope` is what belongs to no section (tags, the note, what the
+    chat format takes up)."""
 
     budget: int
     used: int
@@ -178,5 +180,6 @@ def _recalled(ranked: Ranked) -> RecalledMemory:
 
 
 def _language(request: ContextRequest, *, gathered: Gathered) -> str:
-    said = [turn.text for turn in gathered.turns[-4:] if turn.role == "user"]
-    return language_of(" ".join([request.query or "", *said]), fallback="en")
+    usual = (request.session.language if request.session else None) or "en"
+    said = [turn.text for turn in gathered.turns[-_LANGUAGE_TURNS:] if turn.role == "user"]
+    return language_of(" ".join([request.query or "", *said]), fallback=usual)

@@ -1,9 +1,7 @@
-"""The markup of a context. Every piece starts with `<` and ends with `>` and a line feed: where two of them meet,
-o200k_base and cl100k_base split, so the token counts of the pieces add up."""
+"""The markup of a context. Every piece starts with `<` and ends with `>` and a line feed: where two of them
+meet, o200k_base and cl100k_base split, so the token counts of the pieces add up."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from markupsafe import Markup
 

@@ -14,8 +14,8 @@ from shared.text.markup import neutral
 
 Message = dict[str, object]
 
-# OpenAI's count for a list of chat messages: 3 tokens around each, 3 that open the answer. It also charges each
-# tool call for its wrapping; the JSON text of the calls, counted whole, is more than that.
+# OpenAI's count for a list of chat messages: 3 tokens around each, 3 that open the answer. It also charges
+# each tool call for its wrapping; the JSON text of the calls, counted whole, is more than that.
 MESSAGE_TOKENS = 3
 PRIMING_TOKENS = 3
 
@@ -64,8 +64,8 @@ def exchanges(turns: Sequence[Turn]) -> list[Exchange]:
 
 
 def messages(exchange: Exchange) -> list[Message]:
-    """As OpenAI-compatible servers accept it: each call with its result right behind it. An unanswered call and
-    a result without a call are refused there, so they are left out here."""
+    """As OpenAI-compatible servers accept it: each call with its result right behind it. An unanswered call
+    and a result without a call are refused there, so they are left out here."""
     turn = exchange.turn
     if turn.role == "tool":
         return []

@@ -1,7 +1,7 @@
 """Everything a context or a search reads.
 
-The embedder and the vector server are asked first, with no transaction open; then one transaction reads all that
-is served, so that nothing erased in the meantime comes along. What the index says is a hint.
+The embedder and the vector server are asked first, with no transaction open; then one transaction reads all
+that is served, so that nothing erased in the meantime comes along. What the index says is a hint.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def gather(
         turns=turns,
         pending=_pending(turns, session=request.session),
         condensed=entries,
-        profile=[memory for memory in profile if not memory.wrong],
+        profile=profile,
         candidates=[each for each in recalled if each.ranks or each.memory.memory_id in issues],
         open_issues=issues,
         degraded=(*asked.degraded, *pointed.degraded),
@@ -136,7 +136,7 @@ def _recalled(
     hits = [hit for found in made.values() for hit in found]
     wanted = dict.fromkeys(hit.memory_id for hit in [*hits, *pointed.issues])
     served = memories.hydrate(list(wanted), only=only or MemoryFilter())
-    return candidates([memory for memory in served if not memory.wrong], channels=made)
+    return candidates(served, channels=made)
 
 
 def _by_text(memories: RecallMemories, *, user_key: UserKey, asked: Question) -> list[Memory]:

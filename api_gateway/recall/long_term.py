@@ -56,11 +56,12 @@ class Shelf:
 def unrepeated(
     ranked: Sequence[Ranked], *, verbatim: frozenset[TurnId], profile: Sequence[Memory]
 ) -> Iterator[Ranked]:
-    """Without what is read already: what the profile holds, an episode of a turn that stands in the context or in a
-    better episode (a long turn has several), and a statement whose turns all stand there or whose words a better
-    memory has.
+    """Without what is read already: what the profile holds, an episode of a turn that stands in the context
+    or in a better episode (a long turn has several), and a statement whose turns all stand there or whose
+    words a better memory has.
 
-    A turn that stands in compressed form only may come back as an episode: it says what the summary leaves out.
+    A turn that stands in compressed form only may come back as an episode: it says what the summary leaves
+    out.
     """
     told: set[TurnId] = set(verbatim)
     better = list(profile)

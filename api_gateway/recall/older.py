@@ -117,8 +117,8 @@ class Condensed:
 
 
 def fill_condensed(olders: Sequence[Older], *, limit: int) -> Condensed:
-    """`olders` newest first. Over the limit they are compressed, and if they still are, the oldest are dropped;
-    then, from the newest on, they stand as they were said while that fits."""
+    """`olders` newest first. Over the limit they are compressed, and if they still are, the oldest are
+    dropped; then, from the newest on, they stand as they were said while that fits."""
     kept = list(_fitting(olders, limit=limit))
     left = limit - sum(each.brief.tokens for each in kept)
     pieces: list[Piece] = []

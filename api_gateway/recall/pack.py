@@ -27,7 +27,8 @@ _SHORTEST_MEMORY = 48
 
 
 class Form(Protocol):
-    """How a format charges for what it renders; `block` is what remembered parts cost before the first piece."""
+    """How a format charges for what it renders; `block` is what remembered parts cost before the first
+    piece."""
 
     @property
     def fixed(self) -> int: ...

@@ -36,9 +36,9 @@ class Wording:
 class ContextRequest:
     """`session` is None before its first turn, `user_key` for a user nothing is known about.
 
-    `language` is the user's, None when the conversation decides. `top_k` bounds the memories ranked below the
-    profile; the budget usually ends sooner. `share_removed` is what a turn without a condensed entry loses when
-    it must be shortened.
+    `language` is the user's, None when the conversation decides. `top_k` bounds the memories ranked below
+    the profile; the budget usually ends sooner. `share_removed` is what a turn without a condensed entry
+    loses when it must be shortened.
     """
 
     session: SessionRow | None

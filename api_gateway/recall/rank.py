@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,11 +19,12 @@ Channels = Mapping[Channel, Sequence[Hit]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion:
-    """Reciprocal rank fusion: the sum of weight / (k + rank), ranks from 1 (Cormack, Clarke and Büttcher 2009).
+    """Reciprocal rank fusion: the sum of weight / (k + rank), ranks from 1 (Cormack, Clarke and Büttcher
+    2009).
 
     Importance and recency, 1 / (1 + days), can add at most `importance` + `recency`: less than one rank is
-    worth down to rank 90, so they order what fusion leaves level and nothing else. The words of what is owed to
-    the index are ranked among few and without IDF, so a place there says half as much.
+    worth down to rank 90, so they order what fusion leaves level and nothing else. The words of what is
+    owed to the index are ranked among few and without IDF, so a place there says half as much.
     """
 
     k: int = 60
@@ -60,8 +62,8 @@ class SourceDecay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """`similarity` is the cosine, 0 for what the dense channel did not bring. Without a dense channel it is the
-    first channel's score over that channel's best. `ranks` count from 1."""
+    """`similarity` is the cosine, 0 for what the dense channel did not bring. Without a dense channel it is
+    the first channel's score over that channel's best. `ranks` count from 1."""
 
     memory: Memory
     similarity: float
@@ -126,7 +128,7 @@ def source_access(candidate: Candidate, _now: datetime) -> float:
 
 def source_decay(candidate: Candidate, now: datetime) -> float:
     hours = _age(candidate.memory, now=now) / timedelta(hours=1)
-    return candidate.similarity * SourceDecay().rate ** (hours + 1)
+    return candidate.similarity * math.pow(SourceDecay().rate, hours + 1)
 
 
 _SCORES: dict[PolicyName, Callable[[Candidate, datetime], float]] = {

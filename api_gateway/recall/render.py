@@ -1,8 +1,9 @@
 """The three formats: what each charges for its parts, and what it makes of them.
 
-A context reads profile, condensed memory, memories, working memory. The first changes least from one call to the
-next and the last most, so providers' prompt caches find a long prefix again; memories follow condensed memory
-because every query brings others, while condensed memory only grows at its end until it is over its limit.
+A context reads profile, condensed memory, memories, working memory. The first changes least from one call
+to the next and the last most, so providers' prompt caches find a long prefix again; memories follow
+condensed memory because every query brings others, while condensed memory only grows at its end until it is
+over its limit.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from shared.ports import TokenCounter
 
 Cost = Callable[[Exchange], int]
 
-# SPEC B1 says three to five.
-_TURNS = 5
+# SPEC B1 says three to five turns.
+_LEAST_TURNS = 3
+_MOST_TURNS = 5
 _CLOSE_TRIES = 4
 
 
@@ -20,12 +21,19 @@ def newest_user(exchanges: Sequence[Exchange]) -> Exchange | None:
 
 
 def window(exchanges: Sequence[Exchange], *, applied: int) -> list[Exchange]:
-    """The last turns, the pending ones (numbered above `applied`), and the round the newest user turn opened."""
+    """The last turns, from a user turn on where one is near; all pending turns, numbered above `applied`; and
+    the round that the newest user turn opened."""
     newest = max((turn.sequence for each in exchanges for turn in each.turns), default=0)
-    user = newest_user(exchanges)
-    opened = user.turn.sequence if user else newest
-    first = min(newest - _TURNS + 1, applied + 1, opened)
+    opened = [each.turn.sequence for each in exchanges if each.turn.role == "user"]
+    first = min([_recent(opened, newest=newest), applied + 1, *opened[-1:]])
     return [each for each in exchanges if max(turn.sequence for turn in each.turns) >= first]
+
+
+def _recent(opened: Sequence[int], *, newest: int) -> int:
+    earliest = newest - _MOST_TURNS + 1
+    within = [first for first in opened if earliest <= first <= newest - _LEAST_TURNS + 1]
+    before = [first for first in opened if first < earliest]
+    return min(within) if within else max(before, default=earliest)
 
 
 def required(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> int:
@@ -38,9 +46,9 @@ def required(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> int:
 
 
 def fill_working(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> list[Exchange]:
-    """The newest user turn, then from the newest on. In the round it opened, what does not fit is passed over;
-    before that, the first that does not fit is the last that is tried. What costs nothing is what the format
-    cannot show: it is passed over too."""
+    """The newest user turn, then from the newest on. In the round it opened, what does not fit is passed
+    over; before that, the first that does not fit is the last that is tried. What costs nothing is what the
+    format cannot show: it is passed over too."""
     user = newest_user(exchanges)
     kept = [user] if user else []
     left = limit - (cost(user) if user else 0)

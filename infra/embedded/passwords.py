@@ -29,10 +29,14 @@ class Passwords:
     vectors: str = field(repr=False, default_factory=_random)
 
 
-def keep_passwords(path: Path) -> Passwords:
-    """The passwords of this data directory, made on the first start."""
+def keep_passwords(path: Path, *, servers: Path) -> Passwords:
+    """The passwords in the file, made on the first start: while `servers`, where they are set, is missing."""
     if path.exists():
         return _read(path)
+    if servers.exists():
+        raise EmbeddedError(
+            f"The passwords of this data directory are gone; restore {path} or choose another directory."
+        )
     passwords = Passwords()
     _write(path, passwords)
     return passwords

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from infra.embedded.loopback import HOST
 from infra.embedded.passwords import Passwords
+from infra.embedded.process import EmbeddedError
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,10 +34,7 @@ class PostgresUrls:
 
 def provision(port: int, *, passwords: Passwords) -> PostgresUrls:
     """Make the roles and the database where they are missing; safe to run on every start."""
-    import psycopg
-
-    login = f"host={HOST} port={port} user={SUPERUSER} dbname=postgres sslmode=disable"
-    with psycopg.connect(login, password=passwords.superuser, autocommit=True) as connection:
+    with _connect(port, password=passwords.superuser) as connection:
         _ensure_role(connection, MIGRATION, row_security="BYPASSRLS", password=passwords.migration)
         _ensure_role(connection, APP, row_security="NOBYPASSRLS", password=passwords.app)
         _ensure_role(connection, DISPATCH, row_security="NOBYPASSRLS", password=passwords.dispatch)
@@ -46,6 +44,20 @@ def provision(port: int, *, passwords: Passwords) -> PostgresUrls:
         app_url=_url(APP, passwords.app, port=port),
         dispatch_url=_url(DISPATCH, passwords.dispatch, port=port),
     )
+
+
+def _connect(port: int, *, password: str) -> psycopg.Connection[tuple[object, ...]]:
+    import psycopg
+
+    login = f"host={HOST} port={port} user={SUPERUSER} dbname=postgres sslmode=disable"
+    try:
+        return psycopg.connect(login, password=password, autocommit=True)
+    except psycopg.OperationalError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise EmbeddedError(
+            f"PostgreSQL refused its own superuser ({reason}); "
+            "restore the passwords.json that belongs to this data directory."
+        ) from error
 
 
 def _ensure_role(

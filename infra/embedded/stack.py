@@ -63,7 +63,13 @@ class EmbeddedStack:
             self.data_dir = _data_dir(self._asked, exits=exits)
             _lock(self.data_dir, exits=exits)
             self.supervisor = exits.enter_context(Supervisor())
-            self._start(keep_passwords(self.data_dir / "passwords.json"))
+            try:
+                self._start()
+            except OSError as error:
+                raise EmbeddedError(
+                    f"The embedded servers cannot start in {self.data_dir} ({error}); "
+                    "choose another directory or give it and what it names to your user."
+                ) from error
             self._exits = exits.pop_all()
         return self
 
@@ -72,7 +78,8 @@ class EmbeddedStack:
     ) -> None:
         self._exits.close()
 
-    def _start(self, passwords: Passwords) -> None:
+    def _start(self) -> None:
+        passwords = keep_passwords(self.data_dir / "passwords.json", servers=self.data_dir / "postgres")
         logs = self.data_dir / "logs"
         logs.mkdir(mode=0o700, exist_ok=True)
         home = prepare_home(self.data_dir, log=logs / "postgres.log")

@@ -11,7 +11,7 @@ from shared.domain.turn import Lane
 
 StepName = Literal["extract", "summarize", "embed", "merge", "index"]
 QueueName = Literal["extract", "summarize", "embed", "merge", "index", "upkeep"]
-BatchKind = Literal["live", "close", "direct", "replay", "second_pass"]
+BatchKind = Literal["live", "close", "direct"]
 TurnState = Literal["pending", "done", "dead", "erased"]
 
 

@@ -31,11 +31,13 @@ from shared.ports.rows import (
     Stage,
     TenantStats,
     TurnRow,
+    TurnSize,
     UserRow,
     Writing,
 )
 from shared.ports.vectors import Hit, Hits, OpenIndex, Point, SparseVector, VectorIndex
 from shared.ports.work import (
+    BatchEnd,
     Batches,
     Begin,
     Condensed,
@@ -52,6 +54,7 @@ from shared.ports.work import (
 )
 
 __all__ = [
+    "BatchEnd",
     "BatchReport",
     "Batches",
     "Begin",
@@ -96,6 +99,7 @@ __all__ = [
     "TenantStats",
     "TokenCounter",
     "TurnRow",
+    "TurnSize",
     "Turns",
     "UserRow",
     "Users",

@@ -69,6 +69,16 @@ class KnownTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSize:
+    """What deciding about a fold needs of a turn."""
+
+    sequence: int
+    tokens: int
+    role: Role
+    lane: Lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
     turn: Turn
     state: TurnState

@@ -39,6 +39,7 @@ _MONTH_DAY = rf"(?:{_MONTH}\s?{_ORDINAL}|{_ORDINAL}\s(?:of\s)?{_MONTH})(?:,?\s+{
 _NUMERIC = (
     rf"{_YEAR}-\d{{1,2}}-\d{{1,2}}(?:[T ]\d\d:\d\d)?|{_YEAR}/\d{{1,2}}/\d{{1,2}}"
     r"|\d{1,2}/\d{1,2}/(?:20)?\d\d"
+)
 _NAMED_DAY = (
     r"the day (?:before yesterday|after tomorrow)|yesterday|today|tomorrow"
     rf"|(?:last|this|next) {_WEEKDAY}|{_WEEKDAY}"

@@ -34,8 +34,8 @@ _SMALL_TALK = re.compile(
     r"^\W*(?:(?:hi|hello|hey|thanks?(?: you)?(?: so much| very much| a lot)?|thx|ok(?:ay)?|sure|yes|no|yep|nope|bye|goodbye|great"
     r"|perfect|good (?:morning|afternoon|evening|day)|you'?re welcome|no problem|my pleasure|have a (?:nice|great|good) day"
     r"|that'?s (?:all|it|great|fine)|got it|i see|alright|there)\W*)+$"
-    r"|^\W*(?:(?:你好|您好|在吗?|在的|亲|谢谢您?|感谢|多谢|好的?|嗯+|哦+|噢|行|可以|是的?|对的?|不客气|再见|拜拜|没事|麻烦了|辛苦了"
-    r"|稍等|请稍等|收到|明白了?|知道了|祝您(?:生活|购物)愉快|啊|呀|哈+|了|啦|哒)\W*)+$",
+    r"|^\W*(?:(?:你好|您好|在吗?|在的|亲|谢谢您?|感谢|多谢|好的?|嗯|哦|噢|行|可以|是的?|对的?|不客气|再见|拜拜|没事|麻烦了|辛苦了"
+    r"|稍等|请稍等|收到|明白了?|知道了|祝您(?:生活|购物)愉快|啊|呀|哈|了|啦|哒)\W*)+$",
     re.IGNORECASE,
 )
 _FEWEST_WORDS, _FEWEST_CHARACTERS = 3, 4

@@ -12,7 +12,7 @@ from shared.domain.errors import ClaimLost
 from shared.domain.ids import BatchId, SessionKey, UserKey
 from shared.domain.session import Batch, BatchKind, Claim, StepName
 from shared.domain.turn import Lane
-from shared.ports import BatchReport, Stage
+from shared.ports import BatchEnd, BatchReport, Stage
 from shared.stores.postgres.engine import Repository, dumps
 
 OUTPUT_VERSION = 1
@@ -149,7 +149,7 @@ class Batches(Repository):
     def outputs(self, batch_id: BatchId) -> dict[str, dict[str, object]]:
         return {row.step: row.output for row in self.rows(OUTPUTS, {"batch_id": batch_id})}
 
-    def close(self, batch_id: BatchId, *, state: str, report: Mapping[str, object]) -> bool:
+    def close(self, batch_id: BatchId, *, state: BatchEnd, report: Mapping[str, object]) -> bool:
         """False when it was closed before. Outputs are blanked: what they held now lives in memories."""
         closed = self.run(CLOSE, {"batch_id": batch_id, "state": state, "report": dumps(report)}) == 1
         self.run(BLANK, {"batch_id": batch_id})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from shared.domain.ids import MemoryId, SessionKey
 from shared.ports import DebtClaim, DebtState, Payable
@@ -39,8 +40,8 @@ where memory_id = any(:ids) and state = 'live' and tier = 'hot' and slot_attribu
   and not exists (
     select 1 from index_debts d where d.tenant_id = m.tenant_id and d.memory_id = m.memory_id)
 """
-TO_INDEX = """
-update index_debts set step = 'index', lease_until = null, due_at = clock_timestamp()
+MOVE = """
+update index_debts set step = :step, lease_until = null, due_at = clock_timestamp()
 where memory_id = :memory_id and embedder = :embedder and fence = :fence
 """
 OF_TURN = """
@@ -76,9 +77,10 @@ class Debts(Repository):
         self.run(SETTLE, rows)
         self.run(WARM, {"ids": [row["memory_id"] for row in rows]})
 
-    def embedded(self, claims: Sequence[DebtClaim]) -> None:
+    def move(self, claims: Sequence[DebtClaim], *, step: Literal["embed", "index"]) -> None:
+        """Hand debts over to the other kind of worker."""
         if claims:
-            self.run(TO_INDEX, [_params(claim) for claim in claims])
+            self.run(MOVE, [_params(claim) | {"step": step} for claim in claims])
 
     def of_turn(self, session_key: SessionKey, *, sequence: int) -> list[DebtState]:
         rows = self.rows(OF_TURN, {"session_key": session_key, "sequence": sequence})

@@ -65,6 +65,11 @@ update sessions set applied = :applied, language = coalesce(:language, language)
 where session_key = :session_key
 """
 REST = "update session_heads set due_at = null, triggered = false where session_key = :session_key"
+OPENED = """
+update session_heads set due_at = null, triggered = false, pending_rounds = :rounds,
+       pending_tokens = :tokens, tool_finished = :tool_finished
+where session_key = :session_key
+"""
 CLOSING = "update session_heads set close_requested = false where session_key = :session_key"
 SETTLE = """
 update session_heads set pending_rounds = :rounds, pending_tokens = :tokens, tool_finished = :tool_finished,
@@ -177,6 +182,18 @@ class Sessions(Repository):
     def rest(self, session_key: SessionKey) -> None:
         """Nothing to open: either nothing is pending, or the open batch settles the head when it closes."""
         self.run(REST, {"session_key": session_key})
+
+    def opened(self, session_key: SessionKey, *, rest: Pending) -> None:
+        """A batch was opened: only the rest behind it is pending now."""
+        self.run(
+            OPENED,
+            {
+                "session_key": session_key,
+                "rounds": rest.rounds,
+                "tokens": rest.tokens,
+                "tool_finished": rest.tool_finished,
+            },
+        )
 
     def begin_closing(self, session_key: SessionKey) -> None:
         self.run(CLOSING, {"session_key": session_key})

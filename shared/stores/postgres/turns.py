@@ -10,7 +10,7 @@ from sqlalchemy import Row
 from shared.domain.ids import SessionKey, TurnId, UserKey, turn_id
 from shared.domain.session import TurnState
 from shared.domain.turn import Image, Lane, ToolCall, Turn
-from shared.ports import KnownTurn, NewTurn, SessionRow, TurnRow
+from shared.ports import KnownTurn, NewTurn, SessionRow, TurnRow, TurnSize
 from shared.stores.postgres.engine import Repository, dumps
 
 KNOWN = """
@@ -40,7 +40,7 @@ RANGE = OF_SESSION + " and sequence between :first and :last and state <> 'erase
 PAGE = OF_SESSION + " and sequence > :after and state <> 'erased' order by sequence limit :limit"
 BY_ID = OF_SESSION + " and turn_id = :turn_id"
 FROM = """
-select sequence, tokens, role from turns
+select sequence, tokens, role, lane from turns
 where session_key = :session_key and accepted_at >= :since and sequence >= :first
 order by sequence limit :limit
 """
@@ -89,10 +89,9 @@ class Turns(Repository):
         row = self.row(BY_ID, _scope(session) | {"turn_id": turn_id})
         return turn_row(row) if row else None
 
-    def sizes(self, session: SessionRow, *, first: int, limit: int) -> list[tuple[int, int, str]]:
-        """(sequence, tokens, role) of at most `limit` turns from `first` on."""
+    def sizes(self, session: SessionRow, *, first: int, limit: int) -> list[TurnSize]:
         rows = self.rows(FROM, _scope(session) | {"first": first, "limit": limit})
-        return [(row.sequence, row.tokens, row.role) for row in rows]
+        return [TurnSize(**row._mapping) for row in rows]
 
     def settle(
         self, session: SessionRow, *, first: int, last: int, state: TurnState, second_pass: str | None

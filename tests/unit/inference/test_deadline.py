@@ -13,7 +13,7 @@ def test_a_call_in_time_gives_its_result() -> None:
 
 def test_an_error_of_the_call_comes_through() -> None:
     with pytest.raises(KeyError):
-        BoundedThreads(threads=1, waiting=0, name="t").call(lambda: {}["x"], deadline=30)
+        BoundedThreads(threads=1, waiting=0, name="t").call(lambda: dict[str, int]()["x"], deadline=30)
 
 
 def test_a_late_call_times_out_and_gives_its_place_back_when_it_ends() -> None:
