@@ -23,9 +23,7 @@ def kept(claims: Sequence[Claim], *, dispatch: Dispatch, every: float) -> Iterat
     The fence, not the lease, keeps a late result out.
     """
     ended = Event()
-    thread = Thread(
-        target=_renew_until, args=(ended, claims, dispatch, every), name="lease", daemon=True
-    )
+    thread = Thread(target=_renew_until, args=(ended, claims, dispatch, every), name="lease", daemon=True)
     thread.start()
     try:
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.domain.session import Claim, QueueName, StepName
+from shared.domain.session import QueueName, StepName
 from shared.ports import DebtClaim
 from workers.steps.embed import embed, embed_owed
 from workers.steps.extract import extract
@@ -66,5 +66,3 @@ DEBTS: Mapping[StepName, DebtStep] = {
 }
 # The steps before which due sessions get their next batch.
 OPENERS: frozenset[StepName] = frozenset({"extract", "summarize"})
-
-__all__ = ["DEBTS", "OPENERS", "STEPS", "Bells", "Claim", "DebtStep", "RetryPolicy", "Step"]

@@ -117,7 +117,8 @@ def _pending(turns: Sequence[Turn], *, session: SessionRow | None) -> int:
     if session is None or not turns:
         return 0
     read = sum(1 for turn in turns if turn.sequence > session.applied)
-    return read + max(turns[0].sequence - 1 - session.applied, 0) * (len(turns) >= Reach().turns)
+    unread = turns[0].sequence - 1 - session.applied if len(turns) >= Reach().turns else 0
+    return read + max(unread, 0)
 
 
 def _recalled(

@@ -76,14 +76,12 @@ class Packer:
     counter: TokenCounter
 
     def pack(self, materials: Materials) -> Packed:
+        """Within the budget where counts add up, but for a newest user turn that is longer by itself."""
         kept = materials.window
         spoken = kept if "working" in self.request.include else []
         user = newest_user(spoken)
         least = self.form.cost(user) if user else 0
         room = self.request.max_tokens - self.form.fixed
-        if user is not None and least > room:
-            cut = shortened(user, cost=self.form.cost, limit=room, counter=self.counter)
-            return Packed(working=(cut,) if cut else ())
         total = room - self._frame()
         if total <= least:
             return Packed(working=tuple(fill_working(spoken, cost=self.form.cost, limit=room)))
@@ -166,15 +164,14 @@ def lessened(packed: Packed, *, by: int, form: Form, counter: TokenCounter) -> P
     while _cost(packed, form=form) > limit:
         smaller = _without_one(packed)
         if smaller is None:
-            user = packed.working[0]
-            cut = shortened(user, cost=form.cost, limit=limit, counter=counter)
-            return Packed(working=(cut,) if cut else ())
+            cuts = [shortened(each, cost=form.cost, limit=limit, counter=counter) for each in packed.working]
+            return Packed(working=tuple(cut for cut in cuts if cut))
         packed = smaller
     return packed
 
 
 def _without_one(packed: Packed) -> Packed | None:
-    """None when all that is left is the newest user turn."""
+    """None when nothing is left, or the newest user turn alone."""
     if packed.memories:
         return replace(packed, memories=packed.memories[:-1])
     if packed.condensed:

@@ -30,7 +30,7 @@ def _take_account(account: str) -> None:
 def _ask_kernel(parent: int, stop_signal: int) -> None:
     """The kernel sends the signal when the parent's thread that spawned us ends; it survives exec."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if False:
+    if libc.prctl(_PR_SET_PDEATHSIG, stop_signal, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
         sys.exit("The parent ended before its server began.")

@@ -17,7 +17,7 @@ from infra.embedded.leftovers import can_find_leftovers, end_leftovers
 from infra.embedded.loopback import HOST, ServerPlan
 from infra.embedded.packaged import packaged_binary
 from infra.embedded.passwords import Passwords
-from infra.embedded.process import Account, Child, Command, EmbeddedError, Supervisor
+from infra.embedded.process import Account, Child, Command, EmbeddedError, Supervisor, bare_environment
 from infra.embedded.roles import SUPERUSER
 
 _UNPRIVILEGED = "nobody"
@@ -61,7 +61,7 @@ class PostgresHome:
             argv=(str(binaries / program), *options),
             cwd=self.cluster if self.cluster.exists() else self.home,
             log=self.log,
-            env={"LC_ALL": "C", "TZ": "UTC"},
+            env=bare_environment(LC_ALL="C", TZ="UTC"),
             account=self.account,
             stop_signal=signal.SIGINT,
         )

@@ -23,6 +23,7 @@ _LAUNCHER = Path(__file__).with_name("launch.py")
 _GUARD = "prctl" if sys.platform == "linux" else "watch"
 _POLL_SECONDS = 0.01
 _TAIL_BYTES = 8192
+_NEEDED = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class EmbeddedError(Exception):
@@ -43,13 +44,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run and how to stop it. `env` is added to our own environment, `stdin` is sent whole."""
+    """What to run and how to stop it. `env` is the whole environment, `stdin` is sent whole."""
 
     name: str
     argv: tuple[str, ...]
     cwd: Path
     log: Path
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     stdin: bytes = b""
     account: Account | None = None
     stop_signal: signal.Signals = signal.SIGTERM
@@ -161,7 +162,7 @@ class Supervisor:
             popen = subprocess.Popen(
                 _launched(command),
                 cwd=command.cwd,
-                env={**os.environ, **command.env},
+                env=command.env,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -192,6 +193,11 @@ def _feed(popen: subprocess.Popen[bytes], content: bytes) -> None:
     except BrokenPipeError:
         # The child has ended already: waiting for it tells why.
         return
+
+
+def bare_environment(**names: str) -> dict[str, str]:
+    """What any program needs, and the given names: our own secrets are no business of a database server."""
+    return {name: os.environ[name] for name in _NEEDED if name in os.environ} | names
 
 
 def exit_on_sigterm() -> None:

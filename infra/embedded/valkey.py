@@ -13,7 +13,7 @@ from pathlib import Path
 from infra.embedded.leftovers import end_leftovers
 from infra.embedded.loopback import HOST, ServerPlan
 from infra.embedded.packaged import packaged_binary
-from infra.embedded.process import Child, Command
+from infra.embedded.process import Child, Command, bare_environment
 
 _PROBE_SECONDS = 1.0
 
@@ -31,7 +31,7 @@ def plan_valkey(data_dir: Path, *, log: Path, password: str, port: int = 0) -> S
             argv=(str(binary), "-"),
             cwd=home,
             log=log,
-            env={"LC_ALL": "C"},
+            env=bare_environment(LC_ALL="C"),
             stdin=_configuration(port, password=password).encode(),
         )
 

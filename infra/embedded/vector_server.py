@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import signal
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ def plan_vectors(data_dir: Path, *, log: Path, api_key: str, port: int = 0) -> S
             argv=(*module, "--data-dir", str(home), "--port", str(port)),
             cwd=home,
             log=log,
-            env={API_KEY_VARIABLE: api_key},
+            env={**os.environ, API_KEY_VARIABLE: api_key},
         )
 
     def is_ready(port: int, _child: Child) -> bool:

@@ -72,6 +72,7 @@ class Claim:
     fence: int
     crashes: int
     failures: int
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from threading import Lock
+from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 from urllib.request import getproxies, proxy_bypass
@@ -26,6 +26,8 @@ _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _REASON_CHARACTERS = 300
 # The call gives up a little before its caller does, so that the more telling of the two errors is seen.
 _INNER_SHARE = 0.95
+# How long a call may outlive its caller before its connection is closed.
+_GRACE = 1.0
 
 
 class CallFailed(Exception):
@@ -57,23 +59,33 @@ class Endpoint:
     """Threads may share one. `max_bytes` bounds the body of an answer."""
 
     def __init__(self, *, base_url: str | None, api_key: str, max_bytes: int, threads: int = 8) -> None:
-        self._base_url = base_url or _OPENAI_URL
-        # Servers of one's own often take no key, but the client wants one.
-        self._api_key = api_key or "none"
-        self._max_bytes = max_bytes
+        url = base_url or _OPENAI_URL
         self._threads = BoundedThreads(threads=threads, waiting=threads, name="model-call")
-        self._swapping = Lock()
-        self._client = self._connected()
+        self._connections = httpx2.HTTPTransport(proxy=_proxy(url))
+        self._client = openai.OpenAI(
+            base_url=url,
+            # Servers of one's own often take no key, but the client wants one.
+            api_key=api_key or "none",
+            max_retries=0,
+            http_client=httpx2.Client(transport=_Limited(self._connections, max_bytes=max_bytes)),
+        )
 
     def call(self, send: Callable[[openai.OpenAI, httpx2.Timeout], T], *, deadline: float) -> T:
         """What `send` returns. Raises CallFailed or AnswerTooLarge, within `deadline` seconds."""
-        client = self._client
         inner = max(deadline * _INNER_SHARE, 0.001)
         timeout = httpx2.Timeout(inner, connect=min(5.0, inner))
+        ended = Event()
+
+        def run() -> T:
+            try:
+                return _sorted_failures(send, self._client, timeout)
+            finally:
+                ended.set()
+
         try:
-            return self._threads.call(lambda: _sorted_failures(send, client, timeout), deadline=deadline)
+            return self._threads.call(run, deadline=deadline)
         except TimeoutError:
-            self._replace(client)
+            Thread(target=self._free, args=(ended,), daemon=True).start()
             raise CallFailed(f"no whole answer within {deadline:.1f} s", again=True) from None
         except Overloaded:
             raise CallFailed("too many calls are under way", again=True) from None
@@ -82,17 +94,14 @@ class Endpoint:
         self._threads.close()
         self._client.close()
 
-    def _connected(self) -> openai.OpenAI:
-        transport = httpx2.HTTPTransport(proxy=_proxy(self._base_url))
-        http = httpx2.Client(transport=_Limited(transport, max_bytes=self._max_bytes))
-        return openai.OpenAI(base_url=self._base_url, api_key=self._api_key, max_retries=0, http_client=http)
+    def _free(self, ended: Event) -> None:
+        """A server that drips headers holds its thread beyond every timeout: closing the socket frees it.
 
-    def _replace(self, hanging: openai.OpenAI) -> None:
-        """A server that drips headers holds its thread beyond every timeout: closing its socket frees it."""
-        with self._swapping:
-            if self._client is hanging:
-                self._client = self._connected()
-                hanging.close()
+        Calls beside it lose their connections too and are tried again, so this is the last resort.
+        New calls open new ones.
+        """
+        if not ended.wait(_GRACE):
+            self._connections.close()
 
 
 def _proxy(base_url: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from shared.domain.ids import SessionKey, TenantId
@@ -19,6 +20,12 @@ class Dispatch(Protocol):
     def release_debts(self, claims: Sequence[DebtClaim], *, delay: float, error: str) -> None: ...
     def due_sessions(self, *, limit: int) -> list[tuple[TenantId, SessionKey]]: ...
     def owed(self, steps: Sequence[StepName], *, limit: int) -> dict[QueueName, int]: ...
+    def alone(self, job: str) -> AbstractContextManager[bool]:
+        """True for one holder of the job's name at a time: two beats do no harm."""
+        ...
+
+    def make_months(self, *, ahead: int) -> int: ...
+    def turns_unpartitioned(self) -> int: ...
 
 
 class Bell(Protocol):

@@ -225,6 +225,7 @@ def test_all_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
         first.client.delete(kept, models.PointIdsList(points=[points[1].id]))
         first.client.delete_collection(dropped)
         first.kill()
+    _folders(tmp_path).joinpath("unfinished").mkdir()
     with LocalVectors(tmp_path) as second:
         assert [one.name for one in second.client.get_collections().collections] == [kept]
         found, _ = second.client.scroll("current", limit=100)
@@ -234,7 +235,11 @@ def test_all_that_was_answered_survives_a_kill(tmp_path: Path) -> None:
             "city": "深圳",
         }
         assert second.client.get_collection(kept).payload_schema["tenant"].points == 49
-    assert len(list((tmp_path / "vectors" / "collections").iterdir())) == 1
+    assert len(list(_folders(tmp_path).iterdir())) == 1
+
+
+def _folders(home: Path) -> Path:
+    return home / "vectors" / "collections"
 
 
 def _alias(client: QdrantClient, alias: str, *, at: str) -> None:

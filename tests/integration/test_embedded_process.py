@@ -17,7 +17,9 @@ import pytest
 from infra.embedded import launch
 from infra.embedded.leftovers import end_leftovers
 from infra.embedded.loopback import LoopbackServer, ServerPlan, free_port, require_free_port
+from infra.embedded.postgres import PostgresHome
 from infra.embedded.process import Child, Command, EmbeddedError, PortTakenError, Supervisor
+from infra.embedded.valkey import plan_valkey
 
 _SLEEP = "import signal; print('begun', flush=True); signal.pause()"
 _DEAF = (
@@ -192,3 +194,15 @@ def test_a_lost_port_race_is_run_again_on_another_port(supervisor: Supervisor, t
         server.await_ready()
     assert len(used) == 2
     assert psutil.pid_exists(server.pid)
+
+
+def test_the_database_servers_are_given_none_of_our_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNKEEP_CHAT__API_KEY", "sk-secret")
+    monkeypatch.setenv("PATH", "/bin")
+    valkey = plan_valkey(tmp_path, log=tmp_path / "log", password="word").command(1)
+    home = PostgresHome(home=tmp_path, log=tmp_path / "log", account=None)
+    for command in (valkey, home.command("postgres", binaries=tmp_path)):
+        assert command.env["PATH"] == "/bin"
+        assert "sk-secret" not in command.env.values()

@@ -8,7 +8,7 @@ from shared.domain.turn import ToolCall, Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedCall:
-    """A tool call with the turn it was made in and the turn that answered it, either of them possibly unseen."""
+    """A tool call with the turn it was made in and the one that answered it; either may be unseen."""
 
     call_id: str
     call: ToolCall | None
@@ -29,8 +29,9 @@ def joined_calls(turns: Sequence[Turn]) -> list[JoinedCall]:
     """
     joined: list[JoinedCall] = []
     for turn in turns:
-        for call in turn.tool_calls:
-            joined.append(JoinedCall(call_id=call.id, call=call, made_in=turn, answered_in=None))
+        joined.extend(
+            JoinedCall(call_id=call.id, call=call, made_in=turn, answered_in=None) for call in turn.tool_calls
+        )
         if turn.role == "tool":
             _answer(joined, turn=turn)
     return joined

@@ -62,7 +62,7 @@ _PATTERNS: dict[str, str] = {
     "inside": rf"{_RANGE}(?P<unit>{_UNITS}|日)(?:之内|以内|内)",
     "distance": rf"(?P<again>再?过)?{_RANGE}(?P<unit>{_UNITS}|年)多?(?P<side>之前|以前|前|之后|以后|后)?",
     "year": _YEAR,
-    "day": rf"(?<![\d月第])(?P<day>{_SMALL})(?:号|日){_NO_PLACE}",
+    "day": rf"(?<![\d月第街路巷弄道村楼幢栋座区])(?P<day>{_SMALL})(?:号|日){_NO_PLACE}",
     "clock": rf"{_PART}\s?(?:{_CLOCK})",
     "exact": rf"(?<!\d){_HOUR}点(?:{_QUARTERS}|钟|整)",
 }

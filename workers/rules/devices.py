@@ -37,7 +37,9 @@ _AFTER_WORD = re.compile(
     rf"((?=[A-Za-z0-9/-]{{0,23}}\d)[A-Za-z0-9][A-Za-z0-9/-]{{1,23}}){RIGHT}{_COUNTS_NOTHING}",
     re.IGNORECASE,
 )
-_KNOWN_WORD = re.compile(rf"(?<![A-Z])(?:{SERIES}|{SUFFIXES}|{_BRANDS})(?![A-Z])", re.IGNORECASE)
+_KNOWN_WORD = re.compile(
+    rf"{'|'.join(CHINESE_BRANDS)}|(?<![A-Z])(?:{SERIES}|{SUFFIXES}|{LATIN_BRANDS})(?![A-Z])", re.IGNORECASE
+)
 
 
 def devices(text: str) -> Iterator[Mention]:

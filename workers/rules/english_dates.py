@@ -17,7 +17,9 @@ from workers.rules.calendars import (
     iso_month,
     iso_week,
     monday_of,
+    nearest_day,
     nearest_month_day,
+    safe_date,
 )
 from workers.rules.spans import LEFT, RIGHT, Mention
 
@@ -51,6 +53,11 @@ _MONTH_ONLY = re.compile(
     rf"{LEFT}{_MONTH},? (?:19|20)\d\d{RIGHT}|(?<=in ){_FULL_MONTH}{RIGHT}|(?<=since ){_FULL_MONTH}{RIGHT}",
     re.IGNORECASE,
 )
+_DAY_OF_MONTH = re.compile(
+    rf"{LEFT}the (\d{{1,2}})(?:st|nd|rd|th)(?: of (last|this|next) month)?{RIGHT}"
+    r"(?!\s(?:of|floor|street|avenue|time|gen|edition|century|one|item|order|day|attempt|person))",
+    re.IGNORECASE,
+)
 _PERIOD = re.compile(rf"{LEFT}(last|this|next) (week|weekend|month|year){RIGHT}", re.IGNORECASE)
 _UNIT = r"(minute|hour|(?:business|working) day|day|week|month|year)s?"
 _AMOUNT = rf"(?:{_NUMBER}\s?(?:-|–|to)\s?)?({_NUMBER})\s+{_UNIT}"
@@ -69,12 +76,12 @@ _SHIFTS = {"last": -1, "this": 0, "next": 1}
 
 def english_dates(text: str, *, base: datetime, order: Order) -> Iterator[Mention]:
     """ISO 8601 in the precision that was said; "within 3 days" is the end of the three days."""
-    for pattern, read in ((_WITHIN, _ahead), (_AGO, _moved), (_PERIOD, _period)):
+    for pattern, read in ((_DAY_OF_MONTH, _day), (_WITHIN, _ahead), (_AGO, _moved), (_PERIOD, _period)):
         for match in pattern.finditer(text):
             value = read(match, base)
             if value is not None:
                 yield Mention(kind="date", start=match.start(), end=match.end(), value=value)
-    for pattern, precise in ((_MONTH_ONLY, iso_month), (_CALENDAR, None)):
+    for pattern, precise in ((_CALENDAR, None), (_MONTH_ONLY, iso_month)):
         for match in pattern.finditer(text):
             moment = _parsed(match, base=base, order=order)
             if moment is not None:
@@ -111,6 +118,15 @@ def _around(match: re.Match[str]) -> str:
 def _nearest_year(moment: datetime, *, base: datetime) -> datetime:
     day = nearest_month_day(base.date(), month=moment.month, day=moment.day)
     return moment if day is None else moment.replace(year=day.year, day=day.day)
+
+
+def _day(match: re.Match[str], base: datetime) -> str | None:
+    if match[2] is None:
+        day = nearest_day(base.date(), day=int(match[1]))
+        return None if day is None else iso_date(day)
+    first = add_months(base.date().replace(day=1), months=_SHIFTS[match[2].lower()])
+    found = None if first is None else safe_date(first.year, month=first.month, day=int(match[1]))
+    return None if found is None else iso_date(found)
 
 
 def _period(match: re.Match[str], base: datetime) -> str | None:

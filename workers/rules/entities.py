@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from shared.domain.memory import Entity
 from shared.ports import NameTagger
@@ -87,14 +87,16 @@ def _names(text: str, *, tagger: NameTagger | None) -> Iterator[Mention]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityFinder:
-    """`find_mentions` with what stays the same for a whole batch."""
+    """`find_mentions` with what stays the same for a whole batch; `zone` is the customer's."""
 
     language: str
     tagger: NameTagger | None = None
     region: str | None = None
+    zone: tzinfo | None = None
 
     def mentions(self, text: str, *, base: datetime) -> list[Mention]:
-        return find_mentions(text, language=self.language, base=base, tagger=self.tagger, region=self.region)
+        local = base if self.zone is None else base.astimezone(self.zone)
+        return find_mentions(text, language=self.language, base=local, tagger=self.tagger, region=self.region)
 
     def entities(self, text: str, *, base: datetime) -> Sequence[Entity]:
         return [mention.entity(text) for mention in self.mentions(text, base=base)]

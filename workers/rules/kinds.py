@@ -1,8 +1,8 @@
 """What a sentence is, by its words: the first kind that fits, or nothing worth keeping.
 
-Of the user: an explicit "remember" · a problem solved · an attempt · a problem or open request · an event with a
-date, order or device · a preference · a fact about themselves. Of the assistant: a promise · a refusal · an
-answer with a link · an instruction that names a code, version or parameter. A question is kept only as a
+Of the user: an explicit "remember"; a problem solved; an attempt; a problem or open request; an event with a
+date, order, device or sum; a preference; a fact about themselves. Of the assistant: an answer with a link; a
+promise; a refusal; an instruction that names a code, version or parameter. A question is kept only as a
 problem or request of its own (it names what it is about).
 """
 

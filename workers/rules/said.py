@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.domain.memory import Entity, EntityKind
 from shared.domain.turn import Turn
@@ -10,10 +11,12 @@ from workers.rules.entities import EntityFinder
 from workers.rules.sentences import own_words, sentences
 from workers.rules.spans import Mention
 
+_BETWEEN_CLAUSES = re.compile(r"[，、；]\s*|[,;]\s+|\s+(?:and|but)\s+|但是?|而且|并且")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One sentence of a turn. `mentions` are offsets into `text`; `before` is what the other side said last."""
+    """One sentence of a turn; `mentions` are offsets into it, `before` is the other side's last turn."""
 
     turn: Turn
     text: str
@@ -31,6 +34,20 @@ class Said:
 
     def of(self, kind: EntityKind) -> list[Mention]:
         return [mention for mention in self.mentions if mention.kind == kind]
+
+    def part(self, start: int, *, end: int) -> Said:
+        inside = [one for one in self.mentions if start <= one.start and one.end <= end]
+        moved = [replace(one, start=one.start - start, end=one.end - start) for one in inside]
+        return replace(self, text=self.text[start:end], mentions=moved)
+
+
+def clauses(said: Said) -> Iterator[Said]:
+    """The parts between commas and conjunctions, spaces trimmed."""
+    start = 0
+    for match in _BETWEEN_CLAUSES.finditer(said.text):
+        yield said.part(start, end=match.start())
+        start = match.end()
+    yield said.part(start, end=len(said.text.rstrip("。.!！;；")))
 
 
 def said_in(turns: Sequence[Turn], *, finder: EntityFinder) -> Iterator[Said]:

@@ -1,8 +1,8 @@
-"""Slots: places that hold one value at a time, so that a correction lands where the first statement did.
+"""Slots hold one value at a time, so that a correction lands where the first statement did.
 
 `user`: phone, email, address, residence (a town without a street), name, company, language, plan. A sort of
-device ("phone", "laptop"): device_model, only when a sentence speaks of *the* device or replaces it; a customer
-who has several gets none. An order: status, delivery_date, address. `appointment`: date.
+device ("phone", "laptop"): device_model, only when a sentence speaks of *the* device or replaces it; a
+customer who has several gets none. An order: status, delivery_date, address. `appointment`: date.
 A value that is denied, of before, someone else's or asked for fills no slot.
 """
 
@@ -32,15 +32,16 @@ class Stated:
 
 
 def user_slots(said: Said, *, orders: Collection[str], last: Slot | None) -> list[Stated]:
-    """`orders` are the order numbers of the batch, `last` the slot filled before, which a correction may mean."""
+    """`orders` are the batch's order numbers; a correction that names no attribute means the slot `last`."""
     if is_question(said.text) or is_small_talk(said.text) or shapes.SOMEONE_ELSE.search(said.text):
         return []
-    found = [*_contacts(said), *_stated(said), *_device(said), *_schedule(said, orders=orders)]
+    settled = _schedule(said, orders=orders) if shapes.OWN_SCHEDULE.search(said.text) else []
+    found = [*_contacts(said), *_stated(said), *_device(said), *settled]
     return found or _answered(said) or _corrected(said, last=last)
 
 
 def assistant_slots(said: Said, *, orders: Collection[str]) -> list[Stated]:
-    if is_question(said.text):
+    if is_question(said.text) or shapes.UNCONFIRMED.search(said.text):
         return []
     plan = [one for one in _stated(said) if one.slot.attribute == "plan"]
     return [*_status(said, orders=orders), *_schedule(said, orders=orders), *plan]
@@ -65,11 +66,9 @@ def _is_past(text: str, *, mention: Mention) -> bool:
 
 def _contacts(said: Said) -> list[Stated]:
     found: list[Stated] = []
-    own: tuple[tuple[EntityKind, bool], ...] = (
-        ("phone", shapes.OWN_PHONE.search(said.text) is not None),
-        ("email", shapes.OWN_EMAIL.search(said.text) is not None),
-    )
-    for kind, named in own:
+    contacts: tuple[EntityKind, ...] = ("phone", "email")
+    for kind in contacts:
+        named = shapes.OWN[kind].search(said.text) is not None
         value = current(said, mentions=said.of(kind))
         bare = not named and value is not None
         if value is not None and (named or _asked(said, attribute=kind) or _is_correction(said, value)):
@@ -86,7 +85,11 @@ def _asked(said: Said, *, attribute: str) -> bool:
     before = said.before
     if before is None or attribute not in shapes.ASKED or len(said.text) > _LONGEST_ANSWER:
         return False
-    return bool(shapes.ASKED[attribute].search(before.text) and shapes.ASKING.search(before.text))
+    return bool(shapes.ASKED[attribute].search(before.text) and _asks(before.text))
+
+
+def _asks(text: str) -> bool:
+    return "?" in text or "？" in text or shapes.ASKING_FOR.search(text) is not None
 
 
 def _stated(said: Said) -> list[Stated]:
@@ -109,7 +112,8 @@ def _valued(said: Said, *, attribute: str, value: str) -> Stated | None:
     if attribute == "address":
         orders = said.of("order")
         subject = orders[0].value if len(orders) == 1 else "user"
-        return _slot("address" if shapes.MORE_EXACT.search(value) else "residence", value=value, subject=subject)
+        exact = shapes.EXACT_PLACE.search(value) is not None
+        return _slot("address" if exact else "residence", value=value, subject=subject)
     return _slot(attribute, value=value)
 
 
@@ -121,14 +125,21 @@ def _trimmed(value: str) -> str:
 def _device(said: Said) -> list[Stated]:
     devices = said.of("device")
     asked = _asked(said, attribute="device_model")
-    if not devices or shapes.ALSO.search(said.text) or not (asked or shapes.OWN_DEVICE.search(said.text)):
+    if not devices or shapes.ALSO.search(said.text) or not (asked or shapes.OWN["device"].search(said.text)):
         return []
     device = current(said, mentions=devices)
     if device is None:
         return []
     others = " ".join(one.value for one in devices)
     subject = family_of(device.value) or family_of(said.text) or family_of(others) or "user"
-    return [_slot("device_model", value=device.value, subject=subject, bare=asked and len(said.text) <= _LONGEST_VALUE)]
+    return [
+        _slot(
+            "device_model",
+            value=device.value,
+            subject=subject,
+            bare=asked and len(said.text) <= _LONGEST_VALUE,
+        )
+    ]
 
 
 def _schedule(said: Said, *, orders: Collection[str]) -> list[Stated]:
@@ -137,7 +148,7 @@ def _schedule(said: Said, *, orders: Collection[str]) -> list[Stated]:
     date = current(said, mentions=ahead)
     if date is None:
         return []
-    if shapes.APPOINTMENT.search(said.text):
+    if shapes.APPOINTMENT.search(said.text) and not shapes.BROUGHT.search(said.text):
         return [_slot("date", value=date.value, subject="appointment")]
     if shapes.DELIVERY.search(said.text):
         return [_slot("delivery_date", value=date.value, subject=_order(said, orders=orders) or "delivery")]
@@ -153,8 +164,8 @@ def _status(said: Said, *, orders: Collection[str]) -> list[Stated]:
     order = _order(said, orders=orders)
     if order is None:
         return []
-    found = [status for status, pattern in shapes.STATUSES.items() if pattern.search(said.text)]
-    return [_slot("status", value=found[-1], subject=order)] if len(found) == 1 else []
+    status = shapes.stated_status(said.text)
+    return [] if status is None else [_slot("status", value=status, subject=order)]
 
 
 def _answered(said: Said) -> list[Stated]:
@@ -171,10 +182,12 @@ def _corrected(said: Said, *, last: Slot | None) -> list[Stated]:
     if last is None or last.attribute not in {"address", "name"} or not shapes.CORRECTION.search(said.text):
         return []
     one = _bare(said, attribute=last.attribute)
-    return [] if one is None else [_slot(last.attribute, value=one.slot.value, subject=last.subject, bare=True)]
+    return (
+        [] if one is None else [_slot(last.attribute, value=one.slot.value, subject=last.subject, bare=True)]
+    )
 
 
 def _bare(said: Said, *, attribute: str) -> Stated | None:
     value = _trimmed(shapes.ANSWER_LEAD.sub("", said.text))
-    fits = shapes.BARE_NAME.fullmatch(value) if attribute == "name" else shapes.MORE_EXACT.search(value)
+    fits = shapes.BARE_NAME.fullmatch(value) if attribute == "name" else shapes.EXACT_PLACE.search(value)
     return _slot(attribute, value=value, bare=True) if value and fits else None

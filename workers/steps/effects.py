@@ -89,7 +89,9 @@ def memory_of(item: Fresh, *, sources: Sequence[Source], decision: Decision) -> 
     )
 
 
-def carry_out(work: Work, memory: NewMemory, *, decision: Decision, kind: BatchKind, writing: Writing) -> None:
+def carry_out(
+    work: Work, memory: NewMemory, *, decision: Decision, kind: BatchKind, writing: Writing
+) -> None:
     """The row of a memory added directly stands already, as `pending`."""
     if kind == "direct":
         changes = {"state": memory.state, "merged_into": memory.merged_into}

@@ -9,7 +9,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -42,13 +42,11 @@ class Server:
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         self._registry = Registry(self._root)
-        upkeep = asyncio.create_task(self._keep_up(self._registry))
+        self._schedule_upkeep()
         try:
             yield
         finally:
-            upkeep.cancel()
-            with suppress(asyncio.CancelledError):
-                await upkeep
+            self._upkeep.cancel()
             self._registry.close()
 
     def endpoint(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
@@ -70,15 +68,18 @@ class Server:
             raise RuntimeError("The server has not started.")
         return self._registry
 
-    async def _keep_up(self, registry: Registry) -> None:
+    def _schedule_upkeep(self) -> None:
+        self._upkeep = asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._keep_up)
+
+    def _keep_up(self) -> None:
         """The engine never flushes by itself, and its log grows and is replayed until somebody does."""
-        while True:
-            await asyncio.sleep(_FLUSH_SECONDS)
-            idle = time.monotonic() - self._called > _IDLE_SECONDS
-            for collection in registry.collections():
-                collection.flush()
-                if idle:
-                    collection.vacuum()
+        # First the next turn: the loop logs what fails in this one, and goes on.
+        self._schedule_upkeep()
+        idle = time.monotonic() - self._called > _IDLE_SECONDS
+        for collection in self._open().collections():
+            collection.flush()
+            if idle:
+                collection.vacuum()
 
 
 class KeyGuard:

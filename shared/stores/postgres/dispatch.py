@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from sqlalchemy import Engine, Row
@@ -14,7 +15,7 @@ from shared.ports import DebtClaim
 from shared.stores.postgres.engine import Params, Repository, transaction
 
 LEASE = "clock_timestamp() + make_interval(secs => :lease)"
-RETURN = "returning w.tenant_id, w.batch_id, w.step, w.fence, w.crashes, w.failures"
+RETURN = "returning w.tenant_id, w.batch_id, w.step, w.fence, w.crashes, w.failures, w.error"
 
 # The lateral subquery is evaluated tenant by tenant in the order of service and stops at the limit, so a
 # claim reads a few index entries however long the backlog is. A user's merges run one at a time.
@@ -108,6 +109,7 @@ select step, count(*) as waiting,
 from work where state in ('due', 'running') group by step
 """
 INDEX_OWED = "select count(*) from index_debts"
+TRY_ALONE = "select pg_try_advisory_xact_lock(hashtextextended(:job, 0)) as held"
 MAKE_MONTHS = "select turnkeep_make_months(:ahead)"
 UNPARTITIONED = "select turnkeep_turns_unpartitioned()"
 
@@ -173,6 +175,12 @@ class Dispatch:
     def index_owed(self) -> int:
         return cast("int", self._rows(INDEX_OWED, {})[0][0])
 
+    @contextmanager
+    def alone(self, job: str) -> Iterator[bool]:
+        with transaction(self._engine) as connection:
+            row = Repository(connection).row(TRY_ALONE, {"job": job})
+            yield bool(row and row.held)
+
     def make_months(self, *, ahead: int) -> int:
         return cast("int", self._rows(MAKE_MONTHS, {"ahead": ahead})[0][0])
 
@@ -225,6 +233,7 @@ def claim_of(row: Row[tuple[object, ...]]) -> Claim:
         fence=row.fence,
         crashes=row.crashes,
         failures=row.failures,
+        error=row.error,
     )
 
 

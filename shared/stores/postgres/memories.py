@@ -52,7 +52,7 @@ FILTER = """
        select 1 from memory_entities e where e.tenant_id = m.tenant_id and e.memory_id = m.memory_id
          and (e.value = :entity or lower(e.value) = lower(:entity))))
 """
-FIND = PLAIN + " and m.memory_id = :memory_id and m.state <> 'dead'"
+FIND = PLAIN + " and m.memory_id = :memory_id and m.state <> 'deleted'"
 HYDRATE = PLAIN + " and m.memory_id = any(:ids)" + FILTER
 OF_USER = (
     PLAIN
@@ -67,7 +67,7 @@ PROFILE = (
     PLAIN
     + """
   and m.memory_id in (select memory_id from slots where user_key = :user_key)
-  and m.state = 'live' and not m.wrong
+  and m.state = 'live' and not m.wrong and m.kind <> 'summary'
 order by m.slot_subject, m.slot_attribute
 """
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID, uuid4
 
-from shared.domain.ids import MemoryId, UserKey
+from shared.domain.ids import BatchId, MemoryId, UserKey
 from shared.domain.memory import Slot
 from shared.ports import HistoryRow, NewMemory, UserRow, Vector, Writing
 from shared.stores.postgres.engine import dumps
@@ -84,6 +84,26 @@ FREE_SLOT = "delete from slots where memory_id = :memory_id"
 HISTORY = """
 select change_id, version, actor, change, before, at from memory_history
 where memory_id = :memory_id order by at desc, change_id limit :limit
+"""
+FORGET = """
+update memories set state = 'deleted', text = '', metadata = '{}', entities = '[]', slot_value = null,
+       valid_to = coalesce(valid_to, clock_timestamp()), version = version + 1,
+       updated_at = clock_timestamp()
+where memory_id = :memory_id returning version
+"""
+FORGET_PARTS = (
+    "delete from memory_history where memory_id = :memory_id",
+    "delete from memory_entities where memory_id = :memory_id",
+    "delete from memory_vectors where memory_id = :memory_id",
+)
+COUNT_ACCESS = """
+update memories set access_count = access_count + :times, accessed_at = clock_timestamp()
+where memory_id = :memory_id
+"""
+MARK_DEAD = """
+update memories set state = 'dead', version = version + 1 where memory_id = (
+    select cast(output ->> 'memory_id' as uuid) from step_outputs
+    where batch_id = :batch_id and step = 'extract')
 """
 BY_CLIENT_ID = """
 select memory_id, body_hmac from memories
@@ -171,6 +191,25 @@ class Memories(MemoryReads):
     def history(self, memory_id: UUID, *, limit: int) -> list[HistoryRow]:
         rows = self.rows(HISTORY, {"memory_id": memory_id, "limit": limit})
         return [HistoryRow(**row._mapping) for row in rows]
+
+    def forget(self, memory_id: MemoryId, *, writing: Writing) -> None:
+        """Leave an empty row that is never served, and have the index delete its point."""
+        row = self.row(FORGET, {"memory_id": memory_id})
+        if row is None:
+            raise LookupError("a memory vanished under its user's lock")
+        for statement in FORGET_PARTS:
+            self.run(statement, {"memory_id": memory_id})
+        self.leave_index(memory_id, version=row.version, writing=writing)
+
+    def count_access(self, times: Mapping[MemoryId, int]) -> None:
+        """In one order for everybody, so that two gateways never wait for each other's rows."""
+        if times:
+            rows = [{"memory_id": memory_id, "times": times[memory_id]} for memory_id in sorted(times)]
+            self.run(COUNT_ACCESS, rows)
+
+    def mark_dead(self, batch_id: BatchId) -> None:
+        """The memory that a parked batch of kind `direct` was to add."""
+        self.run(MARK_DEAD, {"batch_id": batch_id})
 
     def by_client_id(self, client_id: str, *, user: UserRow) -> tuple[MemoryId, bytes] | None:
         params = {"user_key": user.user_key, "user_epoch": user.epoch, "client_id": client_id}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import httpx2
 import openai
@@ -75,4 +77,18 @@ def test_the_proxy_of_the_environment_is_used(server: ModelServer, monkeypatch: 
     server.respond("http://models.invalid/v1/echo", lambda _: Reply(body=b"by proxy"))
     endpoint = Endpoint(base_url="http://models.invalid/v1", api_key="k", max_bytes=100)
     assert endpoint.call(post, deadline=10) == "by proxy"
+    endpoint.close()
+
+
+def test_a_dripping_answer_ends_without_harm_to_a_call_beside_it(server: ModelServer) -> None:
+    endpoint = Endpoint(base_url=server.base_url, api_key="k", max_bytes=10_000, threads=2)
+    server.script(PATH, Reply(body=b"patient", delay=2.5))
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(endpoint.call, post, deadline=20)
+        while not server.received:
+            sleep(0.01)
+        server.script(PATH, Reply(body=b"x" * 10_000, drip=0.02))
+        with pytest.raises(CallFailed):
+            endpoint.call(post, deadline=0.3)
+        assert beside.result() == "patient"
     endpoint.close()

@@ -92,3 +92,10 @@ def test_a_cache_directory_that_cannot_be_made_is_a_settings_error(tmp_path: Pat
         text=True,
     )
     assert "set TIKTOKEN_CACHE_DIR to one that can" in done.stdout
+
+
+def test_a_head_that_loses_half_a_character_still_keeps_within_the_tokens() -> None:
+    # The first token ends inside the last character; the whole ones before that are two tokens.
+    text = " \u0926\u093f\u0900"
+    assert COUNTER.count(text) == COUNTER.count(text[:-1]) == 2
+    assert COUNTER.head(text, tokens=1) == text[:2]

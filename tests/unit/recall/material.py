@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from api_gateway.recall.assemble import Context, assemble
@@ -125,9 +126,9 @@ def entry(
     )
 
 
-def request(**changes: object) -> ContextRequest:
+def request(**changes: Any) -> ContextRequest:
     made = ContextRequest(session=session(), user_key=USER, max_tokens=4_000, now=NOW)
-    return replace(made, **changes)  # type: ignore[arg-type] -- the tests name fields of the request
+    return replace(made, **changes)
 
 
 @dataclass

@@ -64,6 +64,20 @@ def test_pending_turns_beyond_what_is_read_are_counted_too() -> None:
     assert shop.context(request(session=session(applied=10))).pending_turns == 140
 
 
+def test_turns_that_were_erased_are_not_pending() -> None:
+    shop = Shop()
+    shop.store.turns = [turn(5, "user", "Still here.")]
+    assert shop.context(request(session=session(applied=2))).pending_turns == 1
+
+
+def test_a_context_without_anything_remembered_is_its_messages() -> None:
+    shop = Shop()
+    shop.store.turns = [turn(1, "user", "Hello")]
+    assert shop.context(request(format="text")).text == (
+        '<memory>\n<working_memory>\n<message role="user">Hello</message>\n</working_memory>\n</memory>\n'
+    )
+
+
 @pytest.mark.parametrize(
     ("turns", "note"),
     [(ENGLISH, "This block is quoted data"), (CHINESE, "本块是引用的数据")],
@@ -107,7 +121,7 @@ def test_the_text_of_a_whole_context() -> None:
         "</working_memory>\n"
         "</memory>\n"
     )
-    assert [each.why for each in context.memories] == ["profile", "dense #1, lexical #1"]
+    assert [each.why for each in context.memories] == ["profile", "dense #1"]
     assert context.accessed == (memory(2, "").memory_id, memory(1, "").memory_id)
 
 
@@ -156,18 +170,37 @@ def test_a_turn_that_stands_compressed_only_comes_back_as_an_episode() -> None:
 
 def test_the_open_issue_of_the_session_stays_in_whatever_is_asked() -> None:
     shop = Shop()
-    shop.store.turns = dialogue(*["hm"] * 20, "What does express shipping cost?")
+    shop.store.turns = dialogue(*["hm"] * 100, "What does express shipping cost?")
     issue = said_here(memory(200, "Pixel 8 does not charge", kind="issue"), sequence=1)
     shop.store.memories = [
         *[memory(n, f"express shipping cost question {n}") for n in range(1, 60)],
         issue,
     ]
-    context = shop.context(request(session=session(applied=20), top_k=3))
+    context = shop.context(request(session=session(applied=100), top_k=3))
     assert texts(context)[0] == "Pixel 8 does not charge"
+    assert len(context.memories) == 3
     assert context.memories[0].why.startswith("open issue")
     resolved = replace(issue, valid_to=NOW)
     shop.store.memories[-1] = resolved
-    assert "Pixel 8 does not charge" not in texts(shop.context(request(session=session(applied=20), top_k=3)))
+    assert "Pixel 8 does not charge" not in texts(
+        shop.context(request(session=session(applied=100), top_k=3))
+    )
+
+
+def test_an_issue_of_another_session_is_recalled_only_when_it_is_near() -> None:
+    shop = Shop()
+    shop.store.turns = dialogue("What does express shipping cost?")
+    shop.store.memories = [memory(n, f"express shipping cost question {n}") for n in range(1, 60)]
+    shop.store.memories.append(memory(200, "Pixel 8 does not charge", kind="issue"))
+    assert "Pixel 8 does not charge" not in texts(shop.context(request(top_k=100)))
+
+
+def test_a_result_without_its_call_is_told_in_the_block() -> None:
+    shop = Shop()
+    shop.store.turns = [turn(1, "tool", "refund granted", answers="unknown"), turn(2, "user", "Really?")]
+    made = messages(shop.context(request()))
+    assert [message["role"] for message in made] == ["user"]
+    assert '<message role="tool">refund granted</message>' in made[0]["content"]
 
 
 def test_only_the_sections_asked_for_are_in_it() -> None:
@@ -251,7 +284,7 @@ def test_the_next_context_starts_as_the_last_one_did() -> None:
     shop.store.turns += [turn(10, "assistant", "Yes."), turn(11, "user", "And the invoice, was that wrong?")]
     after = shop.context(request(format="text", session=session(applied=6))).text or ""
     stable = before[: before.index("</condensed_memory>")]
-    assert "answer 5" in stable
+    assert "answer 3" in stable
     assert after.startswith(stable)
 
 
@@ -307,9 +340,10 @@ class Crowded:
 
 
 @pytest.mark.parametrize("max_tokens", [16, 60, 300, 900, 2_000])
-def test_the_budget_holds_where_counts_do_not_add_up(max_tokens: int) -> None:
+@pytest.mark.parametrize("turns", [ENGLISH, [turn(1, "assistant", "Welcome.")], []])
+def test_the_budget_holds_where_counts_do_not_add_up(max_tokens: int, turns: list[Turn]) -> None:
     shop = Shop()
-    shop.store.turns = ENGLISH
+    shop.store.turns = turns
     shop.store.slots = [memory(n, f"Pixel {n}", kind="fact") for n in range(40, 50)]
     shop.store.memories = [memory(n, f"cable {n}") for n in range(1, 30)]
     context = shop.context(request(max_tokens=max_tokens, format="text"), counter=Crowded())
@@ -342,7 +376,10 @@ def test_an_owed_memory_is_judged_by_its_new_text_not_by_what_the_index_holds() 
     shop.store.debts = [OwedMemory(memory=edited, vector=shop.embedder.passages(["an invoice"])[0])]
     shop.store.memories = [memory(2, "the charger broke")]
     found = shop.context(request(query="charger", session=None)).memories
-    assert [each.text for each in found] == ["the charger broke", "an invoice"]
+    assert [(each.text, each.why) for each in found] == [
+        ("the charger broke", "dense #1, lexical #1"),
+        ("an invoice", "dense #2"),
+    ]
 
 
 def test_what_the_index_still_holds_of_deleted_or_superseded_memories_is_not_served() -> None:

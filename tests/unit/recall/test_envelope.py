@@ -57,7 +57,7 @@ class Written:
         """Two rounds with a call each, one call unanswered, one result without a call."""
         told = iter(self.texts)
         return [
-            turn(21, "user", f"a{next(told)}", name=next(told)),
+            turn(21, "user", f"a{next(told)}", name=f"n{next(told)}"),
             turn(22, "assistant", next(told), calls=[call("c1", name=next(told), arguments=next(told))]),
             turn(23, "tool", f"b{next(told)}", answers="c1"),
             turn(24, "assistant", f"c{next(told)}"),

@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from api_gateway.recall.elements import compressed, said, verbatim
+from api_gateway.recall.elements import compressed, remembered, said, verbatim
 from api_gateway.recall.exchange import Exchange, exchanges
 from api_gateway.recall.long_term import Shelf, unrepeated
 from api_gateway.recall.older import Condenser, Older, Past, Piece, fill_condensed
 from api_gateway.recall.rank import Ranked
 from api_gateway.recall.working import fill_working, required, shortened, window
-from shared.domain.ids import TurnId
+from shared.domain.ids import TurnId, turn_id
 from shared.domain.memory import Entity, Memory
 from shared.domain.session import CondensedCall
 from tests.fakes.recall_store import CharacterCounter
@@ -26,7 +26,6 @@ from tests.unit.recall.material import (
     said_here,
     session,
     turn,
-    turn_id,
 )
 
 COUNTER = CharacterCounter()
@@ -67,12 +66,13 @@ def test_what_does_not_fit_of_the_open_round_is_passed_over() -> None:
     made = exchanges(
         [
             turn(1, "user", "q" * 10),
-            turn(2, "assistant", "", calls=[call("a")]),
-            turn(3, "tool", "r" * 90, answers="a"),
-            turn(4, "assistant", "w" * 10),
+            turn(2, "assistant", "v" * 10),
+            turn(3, "assistant", "", calls=[call("a")]),
+            turn(4, "tool", "r" * 90, answers="a"),
+            turn(5, "assistant", "w" * 10),
         ]
     )
-    assert sequences(fill_working(made, cost=cost, limit=50)) == [1, 4]
+    assert sequences(fill_working(made, cost=cost, limit=50)) == [1, 2, 5]
 
 
 def test_the_open_round_is_required_up_to_a_limit_and_the_user_turn_beyond_it() -> None:
@@ -237,3 +237,10 @@ def test_a_long_memory_is_cut_to_its_head() -> None:
     piece = shelf.pieces([Ranked(memory=memory(1, "0123456789abc"), score=1.0, why="")], limit=100)[0]
     assert piece.text == '<episode by="user" date="2026-03-01">0123456789…</episode>\n'
     assert piece.tokens == len(piece.text)
+
+
+def test_what_the_assistant_said_stays_marked_as_such() -> None:
+    promise = replace(memory(1, "refund by Friday", kind="promise"), role="assistant")
+    claim = replace(memory(2, "30 W", kind="fact"), trust="tool")
+    assert remembered(promise, text="refund").startswith('<promise by="assistant" ')
+    assert remembered(claim, text="30 W").startswith('<fact by="tool" ')

@@ -1,0 +1,88 @@
+"""Composition root of the gateway: settings in, application out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import anyio.to_thread
+import structlog
+from fastapi import FastAPI
+
+from api_gateway import errors
+from api_gateway.accept import AcceptPolicy
+from api_gateway.dependencies import Gateway
+from api_gateway.gate import Gate
+from api_gateway.health import Probes
+from api_gateway.routes import context, health, memories, sessions, turns, users
+from api_gateway.timing import Timing
+from api_gateway.usage import Usage
+from shared import composition
+from shared.broker import CeleryBell, QuietBell, celery_app
+from shared.domain.policy import BudgetSplit
+from shared.settings import Settings, load, require
+from shared.stores.postgres.engine import check_revision
+from shared.stores.postgres.unit_of_work import begin_on
+from shared.telemetry import Metrics, configure_logs
+from shared.text.redaction import KeepAll
+
+log = structlog.get_logger(__name__)
+ROUTERS = (turns.router, context.router, sessions.router, memories.router, users.router, health.router)
+
+
+def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
+    """Raises SettingsError with one sentence when something it needs is missing or wrong."""
+    settings = settings or load()
+    configure_logs(service="gateway", level=settings.log.level)
+    broker_url = require(settings.broker.url, name="TURNKEEP_BROKER__URL")
+    pepper = composition.pepper(settings)
+    engine = composition.app_engine(settings)
+    check_revision(engine, head=head)
+    embedder = composition.embedder(settings)
+    qdrant = composition.prepared_qdrant(settings, embedder=embedder)
+    metrics = Metrics()
+    begin = begin_on(engine)
+    bell = QuietBell(CeleryBell(celery_app(settings.broker, url=broker_url, worker=settings.worker)))
+    app = FastAPI(title="Turnkeep", version="0.1.0", lifespan=lifespan)
+    app.state.gateway = Gateway(
+        settings=settings,
+        engine=engine,
+        begin=begin,
+        dispatch=composition.dispatch(settings, pool_size=2),
+        open_index=composition.open_index(settings, client=qdrant),
+        embedder=embedder,
+        counter=composition.counter(),
+        bell=bell,
+        accept_policy=AcceptPolicy(
+            flush=composition.flush_policy(settings),
+            split=BudgetSplit(),
+            redactor=KeepAll(),
+            fresh_key=uuid4,
+        ),
+        usage=Usage(begin),
+        metrics=metrics,
+        pepper=pepper,
+    )
+    app.state.probes = Probes(
+        engine=engine, head=head, broker_url=broker_url, qdrant=qdrant, alias=settings.qdrant.collection
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    errors.install(app)
+    limits = settings.gateway
+    app.add_middleware(Gate, body_limit=limits.body_limit, depth_limit=limits.depth_limit)
+    app.add_middleware(Timing, metrics=metrics)
+    return app
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Route threads and pooled connections agree in number: a thread never waits for a connection."""
+    gateway: Gateway = app.state.gateway
+    anyio.to_thread.current_default_thread_limiter().total_tokens = gateway.settings.postgres.pool_size
+    gateway.usage.start()
+    yield
+    gateway.usage.stop()
+    gateway.bell.close()
+    gateway.engine.dispose()
