@@ -111,7 +111,6 @@ def make_chat(
     base_url: str | None = None,
     api_key: str = "",
     mode: str = "auto",
-    temperature: float | None = None,
 ) -> OpenAIChat:
     """`mode` is "auto" or one of AnswerMode. Raises SettingsError for another."""
     if mode not in ("auto", *AnswerMode):
@@ -120,15 +119,14 @@ def make_chat(
         Endpoint(base_url=base_url, api_key=api_key, max_bytes=_MAX_BODY_BYTES),
         model=model,
         mode=None if mode == "auto" else AnswerMode(mode),
-        temperature=temperature,
     )
 
 
 class OpenAIChat:
     """Threads may share one. The objects fit the prompt's schema, limits on lengths and numbers aside.
 
-    `mode` None is found by probing, in `find_mode` or with the first question.
-    `temperature` None leaves the server's own: some models refuse any other.
+    `mode` None is found by probing, in `find_mode` or with the first question. Nothing but the format is
+    asked for: some models refuse another temperature than their own.
     """
 
     def __init__(
@@ -137,12 +135,11 @@ class OpenAIChat:
         *,
         model: str,
         mode: AnswerMode | None = None,
-        temperature: float | None = None,
         breaker: Breaker | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._mode = mode
-        self._settings = {"model": model} | ({} if temperature is None else {"temperature": temperature})
+        self._model = model
         self._breaker = breaker or Breaker()
         self._finding = Lock()
 
@@ -214,7 +211,7 @@ class OpenAIChat:
             raise ModelUnavailable(str(failure), retry_after=failure.retry_after) from None
 
     def _choice(self, question: _Question, *, messages: list[dict[str, str]]) -> _Choice:
-        body = self._settings | {"messages": messages} | question.response_format()
+        body = {"model": self._model, "messages": messages} | question.response_format()
 
         def send(client: openai.OpenAI, timeout: httpx2.Timeout) -> str:
             return client.post("/chat/completions", body=body, cast_to=str, options={"timeout": timeout})

@@ -18,7 +18,7 @@ _FILLER = (
     r"(?:\s|number|num\b|no\b\.?|nr\b\.?|id\b|ref(?:erence)?\b|code\b|is\b|was\b"
     r"|号码?|编号|是|为|[:#=(]){0,6}"
 )
-_CODE = r"([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*)" + RIGHT
+_CODE = r"(?=[A-Za-z_-]{0,20}\d)([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*)" + RIGHT
 _CARRIER = r"(?:(?:ups|fedex|usps|dhl|顺丰|圆通|中通|申通|韵达|极兔|京东|邮政|ems)\s*)?"
 
 _ORDER_WORD = re.compile(

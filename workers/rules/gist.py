@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import rjieba
 
@@ -39,9 +39,16 @@ class _Stretch:
 
 def fits(summary: str) -> bool:
     """SPEC B3: at most 20 characters with Chinese in them, or 12 words."""
-    if has_han(summary):
-        return len(summary) <= MOST_CHARACTERS
-    return len(summary.split()) <= MOST_WORDS and all(len(word) <= _LONGEST_WORD for word in summary.split())
+    return _is_brief(summary) if has_han(summary) else _is_few_words(summary)
+
+
+def _is_brief(summary: str) -> bool:
+    return len(summary) <= MOST_CHARACTERS
+
+
+def _is_few_words(summary: str) -> bool:
+    words = summary.split()
+    return len(words) <= MOST_WORDS and all(len(word) <= _LONGEST_WORD for word in words)
 
 
 def gist(said: Sequence[Said]) -> str:
@@ -55,8 +62,10 @@ def gist(said: Sequence[Said]) -> str:
 def _best_stretch(said: Said) -> _Stretch | None:
     words = list(_words(said))
     bonus = _KIND_WEIGHTS.get(_kind(said), 0.0)
-    found = (one for start in range(len(words)) for one in _stretches(words, start=start, bonus=bonus))
-    return max(found, key=lambda one: one.score, default=None)
+    allowed = _is_brief if has_han(said.text) else _is_few_words
+    found = (one for start in range(len(words)) for one in _stretches(words, start=start, allowed=allowed))
+    best = max(found, key=lambda one: one.score, default=None)
+    return None if best is None else replace(best, score=best.score + bonus)
 
 
 def _kind(said: Said) -> Kind | None:
@@ -64,14 +73,14 @@ def _kind(said: Said) -> Kind | None:
     return read(said.text, entities=said.kinds)
 
 
-def _stretches(words: Sequence[_Word], *, start: int, bonus: float) -> Iterator[_Stretch]:
-    """Those from word `start` that fit, shortest first; a clause's edge is as good as another word."""
+def _stretches(words: Sequence[_Word], *, start: int, allowed: Callable[[str], bool]) -> Iterator[_Stretch]:
+    """Those from word `start` on, shortest first; a clause's edge is as good as another word."""
     begins = start == 0 or _EDGE.search(words[start - 1].text) is not None
-    text, score = "", bonus + _EDGE_WEIGHT * begins
+    text, score = "", _EDGE_WEIGHT * begins
     for end, word in enumerate(words[start:], start + 1):
         text, score = text + word.text, score + word.weight
         summary = text.strip().strip(_TRIMMED)
-        if not fits(text.strip()):
+        if not allowed(text.strip()):
             return
         ends = end == len(words) or _EDGE.search(text + words[end].text[:1]) is not None
         if summary:

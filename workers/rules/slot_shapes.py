@@ -115,7 +115,8 @@ _STATUS_WORDS = {
 }  # fmt: skip
 _STATED_STATUS = {
     status: re.compile(
-        rf"\b(?:has|have|was|is|been|got|now|status:?)(?: been| now| already| just)* (?:{words})\b"
+        rf"(?<!not )(?<!n't )(?<!never )\b(?:has|have|was|is|been|got|now|status:?)"
+        rf"(?: been| now| already| just)* (?:{words})\b"
         rf"|(?:已经?|正在|状态[是为:：]\s?)(?:被|成功|为您)?(?:{words})",
         re.IGNORECASE,
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.rules.material import chinese, english, slots, talk, user
+from workers.rules.spans import has_han
 
 ENGLISH = [
     ("My phone number is (415) 555-2671.", ("user", "phone", "+14155552671")),
@@ -103,22 +104,28 @@ def test_denied_asked_foreign_or_several_values_fill_no_slot(text: str) -> None:
     assert slots(english(user(text))) == []
 
 
-@pytest.mark.parametrize(
-    ("question", "answer", "slot", "text"),
-    [
-        ("Could you tell me your phone number?", "(415) 555-2671", ("user", "phone", "+14155552671"), "phone"),
-        ("What is your shipping address?", "Sure, 12 Oak Street, Springfield", ("user", "address", "12 Oak Street, Springfield"), "address"),
-        ("May I have your name?", "Jane Doe", ("user", "name", "Jane Doe"), "name"),
-        ("Which model do you have?", "Galaxy S21", ("phone", "device_model", "GALAXY S21"), "device"),
-        ("麻烦留一下手机号", "13812345678", ("user", "phone", "+8613812345678"), "电话"),
-        ("请提供收货地址", "世纪大道100号", ("user", "address", "世纪大道100号"), "地址"),
-        ("请问怎么称呼您？", "张伟", ("user", "name", "张伟"), "姓名"),
-    ],
-)  # fmt: skip
+ANSWERS = [
+    ("Could you tell me your phone number?", "(415) 555-2671", ("user", "phone", "+14155552671"), "phone"),
+    (
+        "What is your shipping address?",
+        "Sure, 12 Oak Street",
+        ("user", "address", "12 Oak Street"),
+        "address",
+    ),
+    ("May I have your name?", "Jane Doe", ("user", "name", "Jane Doe"), "name"),
+    ("Which model do you have?", "Galaxy S21", ("phone", "device_model", "GALAXY S21"), "device"),
+    ("麻烦留一下手机号", "13812345678", ("user", "phone", "+8613812345678"), "电话"),
+    ("请提供收货地址", "世纪大道100号", ("user", "address", "世纪大道100号"), "地址"),
+    ("请问怎么称呼您？", "张伟", ("user", "name", "张伟"), "姓名"),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "slot", "text"), ANSWERS)
 def test_bare_answer_fills_the_slot_that_was_asked_for_and_says_so(
     question: str, answer: str, slot: tuple[str, str, str], text: str
 ) -> None:
-    [found] = [one for one in english(talk(("assistant", question), ("user", answer))) if one.slot]
+    read = chinese if has_han(question) else english
+    [found] = [one for one in read(talk(("assistant", question), ("user", answer))) if one.slot]
     assert slots([found]) == [slot]
     assert text in found.text
     assert found.sequences == (2,)
