@@ -72,8 +72,9 @@ def accept(submission: Submission, *, begin: Begin, policy: AcceptPolicy) -> Acc
         earlier = _earlier_answer(work, submission)
         if earlier is not None:
             return earlier
-        acceptance = _join_and_add(work, submission, turns=turns, policy=policy)
-        _remember(work, submission, acceptance=acceptance)
+        place = _join(work, submission, turns=turns, policy=policy)
+        acceptance = _add_unknown(work, submission, turns=turns, place=place, policy=policy)
+        _remember(work, submission, acceptance=acceptance, session=place.session)
     return acceptance
 
 
@@ -101,22 +102,29 @@ def _earlier_answer(work: Work, submission: Submission) -> Acceptance | None:
     return Acceptance(receipts=receipts, due=False)
 
 
-def _remember(work: Work, submission: Submission, *, acceptance: Acceptance) -> None:
+def _remember(work: Work, submission: Submission, *, acceptance: Acceptance, session: SessionRow) -> None:
     if submission.key_hmac is None:
         return
-    answer = {"accepted": [_entry(receipt) for receipt in acceptance.receipts]}
-    work.idempotency.remember(submission.key_hmac, body_hmac=submission.body_hmac, answer=answer)
+    work.idempotency.remember(
+        submission.key_hmac,
+        body_hmac=submission.body_hmac,
+        answer={"accepted": [_entry(receipt) for receipt in acceptance.receipts]},
+        session_key=session.session_key,
+    )
 
 
-def _join_and_add(
-    work: Work, submission: Submission, *, turns: Sequence[NewTurn], policy: AcceptPolicy
-) -> Acceptance:
+def _join(work: Work, submission: Submission, *, turns: Sequence[NewTurn], policy: AcceptPolicy) -> Place:
     dates = [turn.created_at for turn in turns if turn.created_at is not None]
     user = work.users.join(submission.user_key, user_id=submission.user_id, oldest=min(dates, default=None))
     session = work.sessions.join(submission.session_id, user=user, fresh_key=policy.fresh_key())
-    place = Place(session=session, head=work.sessions.head(session.session_key))
+    return Place(session=session, head=work.sessions.head(session.session_key))
+
+
+def _add_unknown(
+    work: Work, submission: Submission, *, turns: Sequence[NewTurn], place: Place, policy: AcceptPolicy
+) -> Acceptance:
     ids = [turn.client_id for turn in turns if turn.client_id is not None]
-    known = work.turns.known(session.session_key, client_ids=ids)
+    known = work.turns.known(place.session.session_key, client_ids=ids)
     new = _unknown(turns, known=known)
     due = _add(work, submission, new=new, place=place, policy=policy) if new else False
     return Acceptance(

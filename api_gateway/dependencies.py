@@ -7,7 +7,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Request
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 from sqlalchemy import Engine
 
 from api_gateway.accept import AcceptPolicy
@@ -119,7 +119,19 @@ def current_delivery(
 
 
 CurrentDelivery = Annotated[Delivery, Depends(current_delivery)]
-Identifier = Annotated[str, Path(min_length=1, max_length=LONGEST_ID), AfterValidator(storable)]
+
+
+def _unescaped(segment: str) -> str:
+    """Undoes what `routable` leaves encoded."""
+    return segment.replace("%2F", "/").replace("%25", "%")
+
+
+Identifier = Annotated[
+    str,
+    Path(min_length=1, max_length=LONGEST_ID),
+    BeforeValidator(_unescaped),
+    AfterValidator(storable),
+]
 
 
 def known_session(work: Work, session_id: str) -> SessionRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 from shared.codec import statements_to_json
 from shared.domain.errors import Invalid, Missing, Stale
@@ -31,24 +31,19 @@ def add(addition: Addition, *, work: Work, embedder: str) -> MemoryId:
     """A pending row and a batch of kind `direct` that merges it like any other. Raises Invalid for a known
     id with another body."""
     user = work.users.join(addition.user_key, user_id=addition.user_id, oldest=None)
+    # Two requests with one id must not both find it unknown.
+    work.users.lock(user.user_key)
     known = work.memories.by_client_id(addition.client_id, user=user) if addition.client_id else None
     if known is not None:
         memory_id, body_hmac = known
         if body_hmac != addition.body_hmac:
             raise Invalid("id_reused", f"memory id {addition.client_id!r} was added with another body before")
         return memory_id
-    memory_id = _memory_id(addition, user=user)
+    memory_id = MemoryId(uuid4())
     writing = Writing(user=user, embedder=embedder, lane="interactive")
     work.memories.add(_pending(addition, memory_id=memory_id), writing=writing)
     _open(work, addition.statement, memory_id=memory_id, user=user)
     return memory_id
-
-
-def _memory_id(addition: Addition, *, user: UserRow) -> MemoryId:
-    """The epoch is in it, so that an id used again after an erasure is a new memory."""
-    if addition.client_id is None:
-        return MemoryId(uuid4())
-    return MemoryId(uuid5(user.user_key, f"direct|{user.epoch}|{addition.client_id}"))
 
 
 def _pending(addition: Addition, *, memory_id: MemoryId) -> NewMemory:
@@ -124,5 +119,8 @@ def edit(work: Work, memory: Memory, *, changes: Mapping[str, object], actor: st
 
 
 def forget(work: Work, memory: Memory, *, writing: Writing) -> None:
+    """For good: a merge still to come does not bring it back, and its client's id is free again."""
+    if memory.state == "pending":
+        work.batches.cancel_direct(memory.memory_id, user_key=writing.user.user_key)
     work.memories.forget(memory.memory_id, writing=writing)
     work.users.raise_version(writing.user.user_key)

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from shared.domain import errors
 
 log = structlog.get_logger(__name__)
+REQUEST_ID = "X-Request-ID"
 RETRY_AFTER_SECONDS = 2
 STATUS: Mapping[type[errors.TurnkeepError], HTTPStatus] = {
     errors.Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -54,7 +55,11 @@ def problem(
     }
     if errors:
         body["errors"] = list(errors)
-    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else None
+    headers = {REQUEST_ID: _request_id(scope)}
+    if status in (429, 503):
+        headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     return Problem(body, status_code=status, headers=headers)
 
 
@@ -90,7 +95,16 @@ def unrouted(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-    return problem(error.status_code, code=code, detail=str(error.detail), scope=request.scope)
+    answer = problem(error.status_code, code=code, detail=str(error.detail), scope=request.scope)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def failed(request: Request, error: Exception) -> Response:
+    """A bug of ours; the server logs the traceback."""
+    log.error("request failed", error=type(error).__name__, request_id=_request_id(request.scope))
+    detail = "an error on our side; the log has it under this request_id"
+    return problem(500, code="internal", detail=detail, scope=request.scope)
 
 
 def install(app: FastAPI) -> None:
@@ -98,3 +112,4 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.RetryLater, unavailable)
     app.add_exception_handler(RequestValidationError, malformed)
     app.add_exception_handler(HTTPException, unrouted)
+    app.add_exception_handler(Exception, failed)

@@ -1,23 +1,28 @@
-"""What every body passes before a route sees it: size, well-formed JSON, depth, text that can be stored.
+"""What every request passes before a route sees it: a target that is text, and a body of limited size, in
+well-formed JSON of limited depth, whose texts and numbers can be stored.
 
 A pure ASGI middleware, so that a body over the limit is never held in memory whole.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
 from uuid import uuid4
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api_gateway.errors import problem
+from api_gateway.errors import REQUEST_ID, problem
 from shared.domain.errors import Invalid, Refused, TooLarge
 from shared.text.sanitize import refuse_reason
 
-REQUEST_ID = "X-Request-ID"
 LONGEST_REQUEST_ID = 128
+_LONG_NUMBER = re.compile(rb"\d{19}")
 
 
 class Gate:
@@ -34,8 +39,11 @@ class Gate:
         scope.setdefault("state", {})["request_id"] = request_id
         tagged = _tagging(send, request_id=request_id)
         try:
+            scope["path"] = routable(scope["raw_path"], query=scope["query_string"])
             body = await self._body(scope, receive)
             check_body(body, depth_limit=self._depth_limit)
+        except ClientDisconnect:
+            return
         except Refused as error:
             status = 413 if isinstance(error, TooLarge) else 422
             answer = problem(status, code=error.code, detail=error.detail, scope=scope)
@@ -45,12 +53,14 @@ class Gate:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
-        if headers.get("content-encoding", "identity") != "identity":
+        if headers.get("content-encoding", "").lower() not in ("", "identity"):
             raise Invalid("encoding", "compressed bodies are not taken; send plain JSON")
         chunks: list[bytes] = []
         size = 0
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             if size > self._body_limit:
@@ -61,8 +71,19 @@ class Gate:
                 return b"".join(chunks)
 
 
+def routable(raw_path: bytes, *, query: bytes) -> str:
+    """The path to match routes with: decoded segment by segment, `/` and `%` inside of one still encoded, so
+    that an id may hold both. Raises Invalid for what is not UTF-8: two ids must not become one."""
+    try:
+        segments = [unquote_to_bytes(segment).decode() for segment in raw_path.split(b"/")]
+        unquote_to_bytes(query).decode()
+    except UnicodeDecodeError:
+        raise Invalid("target", "the path and query are percent-encoded UTF-8; this one is not") from None
+    return "/".join(segment.replace("%", "%25").replace("/", "%2F") for segment in segments)
+
+
 def check_body(body: bytes, *, depth_limit: int) -> None:
-    """Raises Invalid unless the body is empty, or JSON of limited depth whose every string can be stored."""
+    """Raises Invalid unless the body is empty, or JSON of limited depth whose every value can be stored."""
     if not body:
         return
     try:
@@ -73,6 +94,16 @@ def check_body(body: bytes, *, depth_limit: int) -> None:
         reason = refuse_reason(text)
         if reason is not None:
             raise Invalid("text", f"a text in the body {reason}; remove it")
+    if _LONG_NUMBER.search(body):
+        json.loads(body, parse_int=_bounded)
+
+
+def _bounded(digits: str) -> int:
+    """JSON sets integers no bounds; stores and clients agree on 64 bits at most."""
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        raise Invalid("number", "an integer in the body is beyond 64 bits; send it as a text")
+    return number
 
 
 def _texts(data: object, *, depth_limit: int) -> Iterator[str]:

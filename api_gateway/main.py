@@ -20,7 +20,9 @@ from api_gateway.timing import Timing
 from api_gateway.usage import Usage
 from shared import composition
 from shared.broker import CeleryBell, QuietBell, celery_app
+from shared.domain.errors import EmbedderUnavailable
 from shared.domain.policy import BudgetSplit
+from shared.ports import Embedder
 from shared.settings import Settings, load, require
 from shared.stores.postgres.engine import check_revision
 from shared.stores.postgres.unit_of_work import begin_on
@@ -28,6 +30,7 @@ from shared.telemetry import Metrics, configure_logs
 from shared.text.redaction import KeepAll
 
 log = structlog.get_logger(__name__)
+WARM_SECONDS = 10.0
 ROUTERS = (turns.router, context.router, sessions.router, memories.router, users.router, health.router)
 
 
@@ -81,8 +84,17 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Route threads and pooled connections agree in number: a thread never waits for a connection."""
     gateway: Gateway = app.state.gateway
     anyio.to_thread.current_default_thread_limiter().total_tokens = gateway.settings.postgres.pool_size
+    _warm(gateway.embedder)
     gateway.usage.start()
     yield
     gateway.usage.stop()
     gateway.bell.close()
     gateway.engine.dispose()
+
+
+def _warm(embedder: Embedder) -> None:
+    """The first query would spend most of its deadline on loading the model."""
+    try:
+        embedder.query("ready", deadline=WARM_SECONDS)
+    except EmbedderUnavailable as error:
+        log.warning("starting without the embedder", error=str(error))

@@ -88,7 +88,6 @@ class Worker(Area):
     sweep_seconds: float = Field(2.0, ge=0.2, description="Time between two sweeps by beat")
     max_failures: int = Field(3, ge=1, description="Deterministic failures before a batch is split")
     max_crashes: int = Field(3, ge=1, description="Lost workers before a batch is split")
-    embed_batch: int = Field(32, ge=1, description="Steps one embed worker claims at once")
 
 
 class Gateway(Area):

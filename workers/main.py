@@ -10,7 +10,6 @@ from celery.signals import setup_logging
 from shared import composition
 from shared.broker import CeleryBell, celery_app
 from shared.domain.policy import BudgetSplit
-from shared.inference.chat import make_chat
 from shared.inference.names import LacNameTagger
 from shared.ports import ChatModel
 from shared.settings import Settings, load, require
@@ -73,6 +72,8 @@ def _chat(settings: Settings) -> ChatModel | None:
     chosen = settings.chat
     if chosen.model is None:
         return None
+    from shared.inference.chat import make_chat
+
     key = chosen.api_key.get_secret_value() if chosen.api_key else ""
     return make_chat(chosen.model, base_url=chosen.url, api_key=key, mode=chosen.mode)
 

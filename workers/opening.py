@@ -34,6 +34,7 @@ def pending_of(sizes: Sequence[TurnSize], *, last_budget: int) -> Pending:
         tokens=sum(size.tokens for size in sizes),
         tool_finished=any(size.role == "tool" for size in sizes),
         last_budget=last_budget,
+        turns=len(sizes),
     )
 
 

@@ -40,6 +40,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebtStep:
+    name: StepName
     pay: Callable[..., Bells]
     limit: int
     retry: RetryPolicy = RetryPolicy()
@@ -61,8 +62,8 @@ STEPS: Mapping[StepName, Step] = {
     "merge": Step(run=merge),
 }
 DEBTS: Mapping[StepName, DebtStep] = {
-    "embed": DebtStep(pay=_pay_embed, limit=32),
-    "index": DebtStep(pay=_pay_index, limit=128),
+    "embed": DebtStep(name="embed", pay=_pay_embed, limit=32),
+    "index": DebtStep(name="index", pay=_pay_index, limit=128),
 }
 # The steps before which due sessions get their next batch.
 OPENERS: frozenset[StepName] = frozenset({"extract", "summarize"})

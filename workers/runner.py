@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+import stamina
 import structlog
 from celery import Celery
 
 from shared.broker import TASK
 from shared.domain.errors import ClaimLost, RetryLater, StoreUnavailable
 from shared.domain.session import Claim, QueueName, StepName
-from shared.ports import Bell, Dispatch
+from shared.ports import Bell, DebtClaim, Dispatch
 from workers.giving_up import give_up
 from workers.lease import kept
 from workers.opening import open_due
-from workers.pipeline import DEBTS, OPENERS, STEPS, Step
+from workers.pipeline import DEBTS, OPENERS, STEPS, DebtStep, Step
 from workers.tools import Tools
 
 log = structlog.get_logger(__name__)
@@ -28,6 +29,8 @@ SLICE_SECONDS = 5.0
 OPEN_LIMIT = 16
 # An outage is waited out in Postgres, not in a worker's slot.
 OUTAGE_SECONDS = 5.0
+# How long a worker tries to give work back when Postgres is away; afterwards its leases run out.
+RETURN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +69,22 @@ class Runner:
         claims = self.dispatch.claim(name, limit=step.limit) if step else []
         if step and claims:
             with kept(claims, dispatch=self.dispatch, every=self.patience.renew_seconds):
-                self._run_group(step, claims)
+                self._run_claims(step, claims)
         return worked or bool(claims)
+
+    def _run_claims(self, step: Step, claims: Sequence[Claim]) -> None:
+        """A lost connection is no crash: what it leaves unfinished is given back."""
+        try:
+            self._run_group(step, claims)
+        except StoreUnavailable:
+            for claim in claims:
+                self._return(claim)
+            raise
+
+    @stamina.retry(on=StoreUnavailable, attempts=None, timeout=RETURN_SECONDS, wait_max=1.0)
+    def _return(self, claim: Claim) -> None:
+        self.dispatch.release(claim, delay=0.0, error=None, failed=False)
+        self.dispatch.give_back_crash(claim)
 
     def open_due_sessions(self) -> int:
         opened = 0
@@ -122,13 +139,24 @@ class Runner:
     def _pay_debts(self, name: StepName) -> bool:
         debt = DEBTS.get(name)
         claims = self.dispatch.claim_debts(name, limit=debt.limit) if debt else []
-        if not debt or not claims:
-            return False
+        if debt and claims:
+            self._pay(debt, claims)
+        return bool(claims)
+
+    def _pay(self, debt: DebtStep, claims: Sequence[DebtClaim]) -> None:
+        """Together first. A debt that cannot be paid never dies and never holds up the others: it waits."""
         try:
             self.bell.ring(*debt.pay(claims, tools=self.tools))
         except RetryLater as error:
             self.dispatch.release_debts(claims, delay=OUTAGE_SECONDS, error=_label(error))
-        return True
+        except Exception as error:  # the boundary of _attempt once more: our own code's fault
+            if len(claims) > 1:
+                for claim in claims:
+                    self._pay(debt, [claim])
+                return
+            log.exception("debt not paid", stage=debt.name, attempt=claims[0].failures + 1)
+            delay = debt.retry.delay(claims[0].failures)
+            self.dispatch.release_debts(claims, delay=delay, error=_label(error))
 
 
 def _label(error: Exception) -> str:

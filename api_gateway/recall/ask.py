@@ -19,10 +19,9 @@ Part = Literal["embedder", "vectors"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """`embed_seconds` is the query embedding's deadline (ARCHITECTURE 3.8), `channel` how many hits a channel
-    of the index gives, `issues` how many of the user's nearest issues are looked at for an open one."""
+    """`channel` is how many hits a channel of the index gives, `issues` how many of the user's nearest
+    issues are looked at for an open one."""
 
-    embed_seconds: float = 0.3
     channel: int = 50
     issues: int = 5
 
@@ -54,11 +53,12 @@ class Pointers:
         return ("vectors",) if self.hits is None else ()
 
 
-def question(text: str, *, embedder: Embedder) -> Question:
+def question(text: str, *, embedder: Embedder, deadline: float) -> Question:
+    """After `deadline` seconds without a vector the words alone have to do."""
     return Question(
         text=text,
         embedder=embedder.name,
-        dense=_embedded(text, embedder=embedder),
+        dense=_embedded(text, embedder=embedder, deadline=deadline),
         lexical=query_vector(text),
     )
 
@@ -78,11 +78,11 @@ def pointers_and_issues(asked: Question, *, user_key: UserKey | None, index: Vec
     return Pointers(hits=hits, issues=nearest)
 
 
-def _embedded(text: str, *, embedder: Embedder) -> Vector | None:
+def _embedded(text: str, *, embedder: Embedder, deadline: float) -> Vector | None:
     if not text:
         return None
     try:
-        return embedder.query(text, deadline=Asking().embed_seconds)
+        return embedder.query(text, deadline=deadline)
     except EmbedderUnavailable:
         return None
 

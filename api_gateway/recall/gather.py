@@ -63,7 +63,8 @@ class Gathered:
 def gather(
     request: ContextRequest, *, begin: Begin, index: VectorIndex, embedder: Embedder, counter: TokenCounter
 ) -> Gathered:
-    asked = question(_query(request, begin=begin, counter=counter), embedder=embedder)
+    text = _query(request, begin=begin, counter=counter)
+    asked = question(text, embedder=embedder, deadline=request.embed_seconds)
     pointed = pointers_and_issues(asked, user_key=request.user_key, index=index)
     with begin() as work:
         turns, entries = _session(work, session=request.session)
@@ -84,7 +85,8 @@ def gather(
 def find(
     request: SearchRequest, *, begin: Begin, index: VectorIndex, embedder: Embedder, counter: TokenCounter
 ) -> Gathered:
-    asked = question(searched(request.query, turns=(), counter=counter), embedder=embedder)
+    text = searched(request.query, turns=(), counter=counter)
+    asked = question(text, embedder=embedder, deadline=request.embed_seconds)
     kinds = tuple(kind for kind in get_args(Kind) if kind == request.only.kind)
     pointed = pointers(asked, user_key=request.user_key, index=index, kinds=kinds)
     with begin() as work:

@@ -21,6 +21,8 @@ Section = Literal["profile", "condensed", "memories", "working"]
 
 # From what changes least to what changes most, which is the order they are rendered in.
 SECTIONS: tuple[Section, ...] = ("profile", "condensed", "memories", "working")
+# How long a query waits for its embedding; then it is answered by its words alone.
+EMBED_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class ContextRequest:
     top_k: int = 30
     share_removed: float = 0.85
     language: str | None = None
+    embed_seconds: float = EMBED_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ class SearchRequest:
     only: MemoryFilter = field(default_factory=MemoryFilter)
     policy: PolicyName = "fused"
     top_k: int = 10
+    embed_seconds: float = EMBED_SECONDS
 
 
 def searched(explicit: str | None, *, turns: Sequence[Turn], counter: TokenCounter) -> str:

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from api_gateway.dependencies import CurrentCaller, CurrentGateway, Identifier, need
 from api_gateway.recall.assemble import Context, assemble
 from api_gateway.recall.query import SECTIONS, ContextRequest, Section
-from api_gateway.recall.rank import PolicyName
 from api_gateway.routes.turns import Name, Text
-from shared.domain.errors import Conflict, Invalid
+from shared.domain.errors import Conflict, Invalid, SettingsError
 from shared.domain.ids import UserKey
 from shared.domain.policy import BudgetSplit, UserPolicy
 from shared.inference.tokens import counter_for
 from shared.ports import SessionRow, TokenCounter, UserRow, Work
+from shared.settings import Settings
 
 router = APIRouter(tags=["context"])
 SMALLEST_BUDGET = 16
@@ -91,7 +91,7 @@ def post_context(
     named = None if body.user_id is None else gateway.user_key(caller.tenant_id, user_id=body.user_id)
     with gateway.begin(caller.tenant_id) as work:
         session, user = _whose(work, session_id=session_id, named=named)
-    request = _request(body, session=session, user=user, policy=gateway.settings.recall.policy)
+    request = _request(body, session=session, user=user, settings=gateway.settings)
     context = assemble(
         request,
         begin=lambda: gateway.begin(caller.tenant_id),
@@ -124,12 +124,12 @@ def _counter(model: str | None, *, default: TokenCounter) -> TokenCounter:
         return default
     try:
         return counter_for(model)
-    except KeyError:
-        raise Invalid("model", f"tokens of model {model!r} cannot be counted; leave it out") from None
+    except SettingsError as error:
+        raise Invalid("model", str(error)) from None
 
 
 def _request(
-    body: ContextBody, *, session: SessionRow | None, user: UserRow | None, policy: PolicyName
+    body: ContextBody, *, session: SessionRow | None, user: UserRow | None, settings: Settings
 ) -> ContextRequest:
     wanted = body.include.model_dump()
     include: frozenset[Section] = frozenset(section for section in SECTIONS if wanted[section])
@@ -144,9 +144,10 @@ def _request(
         insert_method=body.insert_method,
         include=include,
         split=BudgetSplit(**body.include.split) if body.include.split else BudgetSplit(),
-        policy=policy,
+        policy=settings.recall.policy,
         share_removed=user_policy.share_removed,
         language=user_policy.language,
+        embed_seconds=settings.embedder.query_deadline,
     )
 
 

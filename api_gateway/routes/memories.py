@@ -8,26 +8,37 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Response, status
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api_gateway import direct
-from api_gateway.dependencies import CurrentCaller, CurrentGateway, Identifier, need
-from api_gateway.paging import Cursor, Limit, cursor_of, place_in
+from api_gateway.dependencies import CurrentCaller, CurrentGateway, Identifier, need, storable
+from api_gateway.paging import Cursor, Limit, cursor_of, end_in
 from api_gateway.recall.assemble import search
 from api_gateway.recall.query import SearchRequest
 from api_gateway.routes.turns import Moment, Name, Text, canonical
 from api_gateway.routes.users import known_user
 from shared.domain.errors import Conflict, Invalid
 from shared.domain.memory import Category, Kind, Memory, State, Statement, Tier, Trust, importance_of
-from shared.ports import MemoryFilter, Writing
+from shared.ports import MemoryFilter, PageEnd, Writing
 from shared.text.language import language_of
 from shared.text.lexical import terms
 
 router = APIRouter(tags=["memories"])
 LONGEST_TEXT = 8_000
 HISTORY_SHOWN = 100
-MemoryText = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TEXT)]
+LONGEST_VERSION = 10
+LIST = "memories"
+MemoryText = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TEXT),
+    AfterValidator(storable),
+]
 EditableState = Literal["live", "quarantined"]
+
+
+def _rounded(share: float) -> float:
+    """Single precision holds no float near zero, and nobody means so small a difference."""
+    return round(share, 6)
 
 
 class SlotBody(BaseModel):
@@ -86,7 +97,7 @@ class Filters(BaseModel):
 
 class SearchBody(BaseModel):
     user_id: Name
-    query: Annotated[Text, StringConstraints(max_length=LONGEST_TEXT)]
+    query: Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(storable)]
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     filters: Filters = Filters()
     include_archived: bool = False
@@ -125,7 +136,7 @@ class EditBody(BaseModel):
 
     text: MemoryText | None = None
     category: Category | None = None
-    importance: Annotated[float, Field(ge=0, le=1)] | None = None
+    importance: Annotated[float, Field(ge=0, le=1), AfterValidator(_rounded)] | None = None
     pinned: bool | None = None
     wrong: bool | None = None
     valid_to: Moment | None = None
@@ -171,6 +182,7 @@ def post_search(body: SearchBody, gateway: CurrentGateway, caller: CurrentCaller
             only=_only(body),
             policy=recall.policy,
             top_k=body.top_k or recall.top_k,
+            embed_seconds=gateway.settings.embedder.query_deadline,
         ),
         begin=lambda: gateway.begin(caller.tenant_id),
         index=gateway.open_index(caller.tenant_id),
@@ -205,7 +217,7 @@ def _only(body: SearchBody) -> MemoryFilter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     only: MemoryFilter
-    after: UUID | None
+    after: PageEnd | None
     limit: int
 
 
@@ -216,13 +228,8 @@ def current_page(
     kind: Kind | None = None,
     category: Category | None = None,
 ) -> Page:
-    place = place_in(cursor)
-    try:
-        after = None if place is None else UUID(str(place))
-    except ValueError:
-        raise Invalid("cursor", "this cursor belongs to another list") from None
     only = MemoryFilter(kind=kind, category=category, states=(state,))
-    return Page(only=only, after=after, limit=limit)
+    return Page(only=only, after=end_in(cursor, of=LIST), limit=limit)
 
 
 CurrentPage = Annotated[Page, Depends(current_page)]
@@ -239,12 +246,11 @@ def get_memories(
     user_key = gateway.user_key(caller.tenant_id, user_id=user_id)
     with gateway.begin(caller.tenant_id) as work:
         known_user(work, user_id=user_id, user_key=user_key)
-        after = direct.find(work, page.after) if page.after else None
-        memories = work.memories.page(user_key, only=page.only, after=after, limit=page.limit)
-    full = len(memories) == page.limit
+        memories = work.memories.page(user_key, only=page.only, after=page.after, limit=page.limit)
+    last = memories[-1] if len(memories) == page.limit else None
     return MemoriesPage(
         memories=[memory_body(memory) for memory in memories],
-        next_cursor=cursor_of(str(memories[-1].memory_id)) if full else None,
+        next_cursor=last and cursor_of(last.created_at, last.memory_id, of=LIST),
     )
 
 
@@ -300,7 +306,7 @@ def _versions(if_match: Annotated[str | None, Header()] = None) -> list[int] | N
     if if_match is None or if_match.strip() == "*":
         return None
     tags = [item.strip().removeprefix("W/").strip('"') for item in if_match.split(",")]
-    return [int(item) for item in tags if item.isascii() and item.isdigit()]
+    return [int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= LONGEST_VERSION]
 
 
 IfMatch = Annotated[list[int] | None, Depends(_versions)]
@@ -327,6 +333,8 @@ def patch_memory(
 def _check_edit(memory: Memory, *, changes: Mapping[str, object]) -> None:
     if any(value is None for name, value in changes.items() if name != "valid_to"):
         raise Invalid("null", "only valid_to may be null")
+    if memory.state == "pending" and "text" in changes:
+        raise Conflict("pending", "this memory is still being merged; edit its text when it is live")
     if memory.kind == "episode" and "text" in changes:
         raise Invalid("episode", "an episode's text is its turn's; mark it wrong or delete it instead")
     if "state" in changes and memory.state not in ("live", "quarantined"):

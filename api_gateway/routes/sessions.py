@@ -1,7 +1,7 @@
 """Sessions: reading back, flush, close, diagnosis, erasure."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, status
@@ -14,15 +14,16 @@ from api_gateway.dependencies import (
     known_session,
     need,
 )
-from api_gateway.paging import Cursor, Limit, cursor_of, place_in
+from api_gateway.paging import Cursor, Limit, cursor_of, sequence_in
 from api_gateway.routes.turns import Text
-from shared.domain.errors import Conflict, Invalid
+from shared.domain.errors import Conflict
 from shared.domain.turn import Role, Speaker
 from shared.ports import SessionRow, TurnRow
 
 router = APIRouter(tags=["sessions"])
 BATCHES_SHOWN = 50
-LARGEST_SEQUENCE = 2**63
+LONGEST_OUTCOME = 1_000
+LIST = "turns"
 
 
 class SessionBody(BaseModel):
@@ -64,7 +65,7 @@ class Due(BaseModel):
 
 
 class CloseBody(BaseModel):
-    outcome: Text | None = None
+    outcome: Annotated[Text, Field(max_length=LONGEST_OUTCOME)] | None = None
 
 
 class Erasure(BaseModel):
@@ -119,15 +120,13 @@ def get_turns(
     cursor: Cursor = None,
 ) -> TurnsPage:
     need(caller, "context:read")
-    after = place_in(cursor) or 0
-    if not isinstance(after, int) or not 0 <= after < LARGEST_SEQUENCE:
-        raise Invalid("cursor", "this cursor belongs to another list")
+    after = sequence_in(cursor, of=LIST)
     with gateway.begin(caller.tenant_id) as work:
         rows = work.turns.page(known_session(work, session_id), after=after, limit=limit)
     full = len(rows) == limit
     return TurnsPage(
         turns=[turn_back(row) for row in rows],
-        next_cursor=cursor_of(rows[-1].turn.sequence) if full else None,
+        next_cursor=cursor_of(rows[-1].turn.sequence, of=LIST) if full else None,
     )
 
 

@@ -9,15 +9,15 @@ from fastapi import APIRouter, status
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from api_gateway.dependencies import CurrentCaller, CurrentGateway, Gateway, Identifier, need
-from api_gateway.paging import Cursor, Limit, cursor_of, place_in
+from api_gateway.paging import Cursor, Limit, cursor_of, end_in
 from api_gateway.routes.sessions import Erasure, SessionBody, session_body
-from api_gateway.routes.turns import plausible
-from shared.domain.errors import Conflict, Invalid, Missing
+from shared.domain.errors import Conflict, Missing
 from shared.domain.ids import UserKey
 from shared.ports import UserRow, Work
 from shared.stores.postgres.keys import Caller
 
 router = APIRouter(tags=["users"])
+LIST = "sessions"
 
 
 def known_zone(name: str) -> str:
@@ -127,24 +127,15 @@ def get_sessions(
     cursor: Cursor = None,
 ) -> SessionsPage:
     need(caller, "context:read")
-    before = _moment(place_in(cursor))
+    after = end_in(cursor, of=LIST)
     with gateway.begin(caller.tenant_id) as work:
         user = known_user(work, user_id=user_id, user_key=_key(gateway, caller, user_id))
-        rows = work.sessions.of_user(user.user_key, before=before, limit=limit)
-    full = len(rows) == limit
+        rows = work.sessions.of_user(user.user_key, after=after, limit=limit)
+    last = rows[-1] if len(rows) == limit else None
     return SessionsPage(
         sessions=[session_body(row) for row in rows],
-        next_cursor=cursor_of(rows[-1].created_at.isoformat()) if full else None,
+        next_cursor=last and cursor_of(last.created_at, last.session_key, of=LIST),
     )
-
-
-def _moment(place: object) -> datetime | None:
-    if place is None:
-        return None
-    try:
-        return plausible(datetime.fromisoformat(str(place)))
-    except (ValueError, TypeError):
-        raise Invalid("cursor", "this cursor belongs to another list") from None
 
 
 @router.delete(

@@ -85,7 +85,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as it is read back. `text` of an episode is its turn's text."""
+    """A memory as it is read back. `text` of an episode is its turn's text.
+
+    `sequence` is its first source's; `valid_seq` the one that breaks ties of `valid_from`.
+    """
 
     memory_id: MemoryId
     kind: Kind
@@ -111,6 +114,7 @@ class Memory:
     session_key: SessionKey | None = None
     session_id: str | None = None
     sequence: int | None = None
+    valid_seq: int = 0
     role: str | None = None
     access_count: int = 0
     metadata: Mapping[str, object] = field(default_factory=dict)

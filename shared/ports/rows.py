@@ -151,6 +151,7 @@ class DebtClaim:
     op: Literal["upsert", "delete"]
     version: int
     fence: int
+    failures: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +163,14 @@ class Payable:
     text_version: int
     vector: Vector | None
     neighbors: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageEnd:
+    """The last item of a page of a list, newest first: `key` parts what was made at one time."""
+
+    at: datetime
+    key: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ ZH = (
     ("user", "物流显示{tracking}已签收，可是我在{place}没有收到。"),
     ("assistant", "我们已经向快递公司提交申诉，{number}天内短信通知您结果。"),
 )
-DEVICES = ("Sony WH-1000XM5", "Dell XPS 13", "Pixel 9", "ThinkPad X1", "Redmi K70", "Mate 60 Pro", "Kindle 11")
+DEVICES = ("Sony WH-1000XM5", "Dell XPS 13", "Pixel 9", "ThinkPad X1", "Redmi K70", "Mate 60 Pro")
 CITIES = ("Berlin", "Austin", "Leeds", "Toronto", "Dublin", "Denver", "Lyon")
 PLACES = ("上海", "成都", "广州", "西安", "武汉", "南京", "沈阳")
 

@@ -42,11 +42,13 @@ class Stack:
 
 
 @contextmanager
-def running(*, embedder: str, workers: int, settings: Mapping[str, str]) -> Iterator[Stack]:
+def running(*, embedder: str, workers: int, settings: dict[str, str]) -> Iterator[Stack]:
     """Raises RuntimeError with its last words when the stack does not start."""
     environ = os.environ | {"TURNKEEP_EMBEDDER__NAME": embedder, "TURNKEEP_LOG__LEVEL": "WARNING"} | settings
     with tempfile.TemporaryFile() as log:
-        up = subprocess.Popen([*UP, "--workers", str(workers)], env=environ, stdout=subprocess.PIPE, stderr=log)
+        up = subprocess.Popen(
+            [*UP, "--workers", str(workers)], env=environ, stdout=subprocess.PIPE, stderr=log
+        )
         try:
             yield _ready(up, log=Path(f"/proc/self/fd/{log.fileno()}"))
         finally:

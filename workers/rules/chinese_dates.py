@@ -43,7 +43,7 @@ _MONTHS_OF = {"月": 1, "年": 12, "半年": 6}
 _DAYS_OF = {"天": 1, "日": 1, "周": 7, "星期": 7, "礼拜": 7, "半天": 0, "半月": 15}
 _HOURS, _NOON, _MINUTES = 24, 12, 60
 _EVENING, _MORNING = 5, 6
-_CENTURY = 2000
+_CENTURY, _TWO_DIGITS = 2000, 100
 _FARTHEST = 1_000
 _PAST = re.compile(r"[^，。！？；,\n]{0,6}?(?:买|购|下单|收到|收的|坏|开始|到的|签收|发的|付|[了过])")
 
@@ -127,7 +127,7 @@ def _year(match: Match, base: datetime) -> int | None:
     if not written:
         return None
     year = whole(written) or 0
-    return year + _CENTURY if year < 100 else year  # noqa: PLR2004 - written with two digits
+    return year + _CENTURY if year < _TWO_DIGITS else year
 
 
 def _month_day(match: Match, base: datetime) -> date | None:

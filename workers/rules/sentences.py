@@ -40,7 +40,7 @@ _SMALL_TALK = re.compile(
     r"|nope|bye|goodbye|great|perfect|good (?:morning|afternoon|evening|day)|you'?re welcome|no problem"
     r"|my pleasure|have a (?:nice|good) day|that'?s (?:all|it|great|fine)|got it|i see|alright|there)\W*)+$"
     r"|^\W*(?:(?:你好|您好|在吗?|在的|亲|谢谢您?|感谢|多谢|好的?|嗯|哦|噢|行|可以|是的?|对的?|不客气|再见|拜拜"
-    r"|没事|麻烦了|辛苦了|稍等|请稍等|收到|明白了?|知道了|祝您生活愉快|啊|呀|哈|了|啦|哒)\W*)+$",
+    r"|没事|麻烦了|辛苦了|稍等|请稍等|收到|明白了?|知道了|没有了|没了|祝您生活愉快|啊|呀|哈|了|啦|哒)\W*)+$",
     re.IGNORECASE,
 )
 _FEWEST_WORDS, _FEWEST_CHARACTERS = 3, 4

@@ -21,7 +21,7 @@ _REST = (
     r"(?!not\b|n't)(.+?)(?=[.;!?]+(?:\s|$)"
     r"|,? (?:and (?:my|I|the|please)|but|so|not|instead|please|because|since|now)\b|$)"
 )
-_HAN_REST = r"(?!不是)([^，。！？；,;!?]+?)(?=吧?[，。！？；,;!?]|了?吧?$)"
+_HAN_REST = r"(?!不是)([^，。！？；,;!?]+?)(?=\s+[\u4e00-\u9fff]{1,5}[:：]|吧?[，。！？；,;!?]|了?吧?$)"
 _CHANGED = r"(?:改成|改为|改到|换成|换到|变更为|变成|更新为|更正为|应该是|升级[到为成])了?"
 
 _SOURCES: Mapping[str, Sequence[str]] = {
@@ -43,7 +43,7 @@ _SOURCES: Mapping[str, Sequence[str]] = {
         rf"my (?:full |real )?name(?:'s| is)(?: actually| now)? {_NAME}",
         rf"(?:this is|I'm|I am) {_NAME} (?:speaking|here|calling)",
         rf"(?:please )?call me {_NAME}",
-        rf"我(?:的名字)?(?:叫|是)?叫(?!了|你|他|她|人|客服|的|过|什么|做){_HAN_NAME}",
+        rf"(?<![帮给为替让])我(?:的名字)?(?:是)?叫(?![了你他她人的过做一个下]|客服|什么){_HAN_NAME}",
         rf"(?:姓名|名字)(?:是|:|：|{_CHANGED})\s?{_HAN_NAME}",
         r"我姓([\u4e00-\u9fff])(?=[，。,！!\s]|$)",
     ),
@@ -92,7 +92,15 @@ ANSWER_LEAD = re.compile(
     r"|my \w+ is)\b[\s,:.!]*|(?:好的?|嗯|可以|是的?|就是|应该是|不对|不是|改成|改为)[\s,，:：。!！、]*)+",
     re.IGNORECASE,
 )
-BARE_NAME = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}|[\u4e00-\u9fff·]{2,5}")
+# The hundred commonest family names, without those that begin everyday words.
+_SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈"
+    "姚卢姜崔钟谭陆汪范金石廖贾夏韦付邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔汤欧诸"
+)
+BARE_NAME = re.compile(
+    rf"[A-Z][\w'-]+(?: [A-Z][\w'-]+){{0,3}}|[{_SURNAMES}][\u4e00-\u9fff]{{1,3}}"
+    r"|[\u4e00-\u9fff]{2,5}·[\u4e00-\u9fff]{1,8}"
+)
 # In front of a value: the value is denied, or the one of before.
 DENIED = re.compile(
     r"(?:\b(?:not|isn'?t|wasn'?t|aren'?t|instead of|rather than|from|old|was|previous|former|used to be"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
+import numpy as np
+
 from shared.domain.errors import IndexUnavailable
 from shared.domain.ids import MemoryId, TenantId, UserKey
 from shared.domain.memory import Kind, Memory, Statement
@@ -16,6 +18,8 @@ from workers.tools import Tools
 
 NEIGHBORS = 8
 OWED_LIMIT = 2_000
+# A user's capacity by default (SPEC C2).
+STORED_LIMIT = 10_000
 STATEMENT_KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "episode")
 
 
@@ -31,20 +35,21 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbors:
-    """Per fresh statement, in order: ids from the index with their similarity."""
+    """Per fresh statement, in order: ids with their similarity. None where the index was not asked."""
 
-    found: Sequence[dict[MemoryId, float]]
+    found: Sequence[dict[MemoryId, float]] | None
+
+
+NOT_ASKED = Neighbors(found=None)
 
 
 def neighbors(fresh: Sequence[Fresh], *, user_key: UserKey, tenant_id: TenantId, tools: Tools) -> Neighbors:
-    """Outside any transaction. With the vector server down, Postgres alone has to do."""
+    """Outside any transaction. With the vector server down, Postgres alone has to do (see `gather`)."""
     vectors = tools.open_index(tenant_id)
     try:
         return Neighbors(
             found=[
-                {}
-                if item.vector is None or item.statement.slot is not None
-                else {
+                {
                     hit.memory_id: hit.score
                     for hit in vectors.search(
                         user_key,
@@ -54,11 +59,18 @@ def neighbors(fresh: Sequence[Fresh], *, user_key: UserKey, tenant_id: TenantId,
                         kinds=STATEMENT_KINDS,
                     ).dense
                 }
+                if _is_compared(item)
+                else {}
                 for item in fresh
             ]
         )
     except IndexUnavailable:
-        return Neighbors(found=[{} for _ in fresh])
+        return NOT_ASKED
+
+
+def _is_compared(item: Fresh) -> bool:
+    """A statement with a slot is held against that slot alone."""
+    return item.vector is not None and item.statement.slot is None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,11 +79,11 @@ class Candidates:
 
     rows: dict[MemoryId, Memory]
     owed: dict[MemoryId, Vector | None]
-    near: Neighbors
+    found: Sequence[dict[MemoryId, float]]
     added: list[Fresh] = field(default_factory=list)
 
     def known(self, item: Fresh, *, place: int) -> list[Known]:
-        similar = self.near.found[place]
+        similar = self.found[place]
         return [
             known_of(memory, similarity=_similarity(item, self.owed.get(memory_id), similar.get(memory_id)))
             for memory_id, memory in self.rows.items()
@@ -111,12 +123,28 @@ def gather(work: Work, fresh: Sequence[Fresh], *, near: Neighbors, writing: Writ
     user_key = writing.user.user_key
     owed = work.memories.owed(user_key, embedder=writing.embedder, limit=OWED_LIMIT)
     statements = [item for item in owed if item.memory.kind != "episode"]
-    ids = sorted({memory_id for found in near.found for memory_id in found})
+    found = _nearest(work, fresh, writing=writing) if near.found is None else near.found
+    ids = sorted({memory_id for similar in found for memory_id in similar})
     rows = work.memories.hydrate(ids, only=MemoryFilter())
     for slot in {item.statement.slot for item in fresh if item.statement.slot is not None}:
         rows += work.memories.by_slot(user_key, subject=slot.subject, attribute=slot.attribute)
     return Candidates(
         rows={memory.memory_id: memory for memory in (*rows, *(item.memory for item in statements))},
         owed={item.memory.memory_id: item.vector for item in statements},
-        near=near,
+        found=found,
     )
+
+
+def _nearest(work: Work, fresh: Sequence[Fresh], *, writing: Writing) -> list[dict[MemoryId, float]]:
+    """What the index would have answered, found by comparing with every vector that Postgres keeps."""
+    compared = [place for place, item in enumerate(fresh) if _is_compared(item)]
+    stored = work.memories.statements(writing.user.user_key, embedder=writing.embedder, limit=STORED_LIMIT)
+    found: list[dict[MemoryId, float]] = [{} for _ in fresh]
+    if not compared or not stored:
+        return found
+    ours = np.array([fresh[place].vector for place in compared], dtype=np.float32)
+    theirs = np.array([item.vector for item in stored], dtype=np.float32)
+    for place, scores in zip(compared, ours @ theirs.T, strict=True):
+        nearest = np.argsort(-scores, kind="stable")[:NEIGHBORS]
+        found[place] = {stored[at].memory.memory_id: float(scores[at]) for at in nearest}
+    return found

@@ -110,6 +110,6 @@ def known_of(memory: Memory, *, similarity: float | None) -> Known:
         slot=memory.slot,
         entities=memory.entities,
         valid_from=memory.valid_from,
-        valid_seq=memory.sequence or 0,
+        valid_seq=memory.valid_seq,
         similarity=similarity,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from shared.codec import statements_from_json
+from shared.domain.ids import MemoryId
 from shared.domain.memory import Statement
 from shared.domain.session import Batch, Claim, StepName
 from shared.domain.turn import Turn
@@ -27,6 +28,13 @@ class Texts:
     @property
     def all(self) -> list[str]:
         return [*self.statements, *self.episodes.values()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    memory_id: MemoryId
+    text_version: int
+    vector: Vector
 
 
 def embed(claims: Sequence[Claim], *, tools: Tools) -> list[StepName]:
@@ -98,21 +106,32 @@ def unpacked(text: str) -> Vector:
 
 def embed_owed(claims: Sequence[DebtClaim], *, tools: Tools) -> None:
     """Embed the memories whose text has changed, or whose vectors are of another embedder."""
-    for tenant_id, group in groupby(sorted(claims, key=_by_tenant), key=lambda claim: claim.tenant_id):
+    for tenant_id, group in groupby(sorted(claims, key=_by_user), key=lambda claim: claim.tenant_id):
         owed = list(group)
         with tools.begin(tenant_id) as work:
             payable = work.debts.payable([claim.memory_id for claim in owed], embedder=tools.embedder.name)
         vectors = tools.embedder.passages([item.memory.text for item in payable])
-        with tools.begin(tenant_id) as work:
-            for item, vector in zip(payable, vectors, strict=True):
-                work.memories.put_vector(
-                    item.memory.memory_id,
-                    embedder=tools.embedder.name,
-                    text_version=item.text_version,
-                    vector=vector,
-                )
-            work.debts.move(owed, step="index")
+        embedded = [
+            Embedded(memory_id=item.memory.memory_id, text_version=item.text_version, vector=vector)
+            for item, vector in zip(payable, vectors, strict=True)
+        ]
+        for user_key, theirs in groupby(owed, key=lambda claim: claim.user_key):
+            with tools.begin(tenant_id) as work:
+                work.users.lock(user_key)
+                _keep(work, list(theirs), embedded=embedded, embedder=tools.embedder.name)
 
 
-def _by_tenant(claim: DebtClaim) -> tuple[int, int]:
-    return claim.tenant_id.int, claim.memory_id.int
+def _by_user(claim: DebtClaim) -> tuple[int, int, int]:
+    return claim.tenant_id.int, claim.user_key.int, claim.memory_id.int
+
+
+def _keep(work: Work, claims: Sequence[DebtClaim], *, embedded: Sequence[Embedded], embedder: str) -> None:
+    """With the user locked: only where the text still is the one that was embedded, and alive."""
+    payable = work.debts.payable([claim.memory_id for claim in claims], embedder=embedder)
+    standing = {(item.memory.memory_id, item.text_version) for item in payable}
+    for item in embedded:
+        if (item.memory_id, item.text_version) in standing:
+            work.memories.put_vector(
+                item.memory_id, embedder=embedder, text_version=item.text_version, vector=item.vector
+            )
+    work.debts.move(claims, step="index")

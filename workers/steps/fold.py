@@ -39,6 +39,11 @@ class Fold:
         )
 
 
+def first_read(batch: Batch) -> int:
+    """A closing batch looks back over its session."""
+    return max(1, batch.last - CLOSE_TURNS + 1) if batch.kind == "close" else batch.first
+
+
 def read_fold(claim: Claim, *, step: StepName, tools: Tools) -> Fold:
     """Raises ClaimLost when user or session were erased. `recorded`: the step's output stands already."""
     with tools.begin(claim.tenant_id) as work:
@@ -47,7 +52,6 @@ def read_fold(claim: Claim, *, step: StepName, tools: Tools) -> Fold:
         user = work.users.find(batch.user_key)
         if session is None or user is None:
             raise ClaimLost("the user or session was erased")
-        first = max(1, batch.last - CLOSE_TURNS + 1) if batch.kind == "close" else batch.first
-        turns = work.turns.between(session, first=first, last=batch.last)
+        turns = work.turns.between(session, first=first_read(batch), last=batch.last)
         recorded = step in work.batches.outputs(claim.batch_id)
     return Fold(batch=batch, user=user, session=session, turns=turns, recorded=recorded)

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from shared.codec import entries_from_json
 from shared.domain.errors import ClaimLost
 from shared.domain.ids import MemoryId, SessionKey, statement_id
+from shared.domain.memory import Memory
 from shared.domain.session import Batch, Claim, QueueName
 from shared.domain.turn import Turn
 from shared.ports import SessionRow, Source, UserRow, Vector, Work, Writing
 from shared.text.language import language_of
 from workers.opening import next_cap, settle_head
-from workers.steps.candidates import Fresh, Neighbors, gather, neighbors
+from workers.steps.candidates import NOT_ASKED, Fresh, Neighbors, gather, neighbors
 from workers.steps.deciding import decide
 from workers.steps.effects import carry_out, episode_of, memory_of, source_of
-from workers.steps.embed import statements_in, turns_of, unpacked
+from workers.steps.embed import statements_in, unpacked
+from workers.steps.fold import first_read
 from workers.tools import Tools
 
-# Searching again is cheap; under the lock the rows owed to the index stand in for another search.
+# How often is searched; then the vectors in Postgres stand in for the index, under the lock.
 ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A batch as its steps left it."""
+    """A batch as its steps left it; `turns` are those it was read from."""
 
     batch: Batch
     user: UserRow
@@ -52,17 +54,23 @@ class Folded:
 def merge(claims: Sequence[Claim], *, tools: Tools) -> list[QueueName]:
     """Raises ClaimLost when the batch was closed, taken over or erased meanwhile."""
     (claim,) = claims
-    for attempt in range(ROUNDS):
+    for _ in range(ROUNDS):
         folded = _fetch(claim, tools=tools)
         near = neighbors(folded.fresh, user_key=folded.user.user_key, tenant_id=claim.tenant_id, tools=tools)
         with tools.begin(claim.tenant_id) as work:
-            user = work.users.lock(folded.user.user_key)
-            if user is None:
-                raise ClaimLost("the user is gone")
-            if user.version != folded.user.version and attempt + 1 < ROUNDS:
-                continue
-            return _effect(work, claim, folded=folded, near=near, tools=tools)
-    raise ClaimLost("the user's memory kept changing")
+            if _locked(work, folded).version == folded.user.version:
+                return _effect(work, claim, folded=folded, near=near, tools=tools)
+    folded = _fetch(claim, tools=tools)
+    with tools.begin(claim.tenant_id) as work:
+        _locked(work, folded)
+        return _effect(work, claim, folded=folded, near=NOT_ASKED, tools=tools)
+
+
+def _locked(work: Work, folded: Folded) -> UserRow:
+    user = work.users.lock(folded.user.user_key)
+    if user is None:
+        raise ClaimLost("the user is gone")
+    return user
 
 
 def _fetch(claim: Claim, *, tools: Tools) -> Folded:
@@ -71,7 +79,7 @@ def _fetch(claim: Claim, *, tools: Tools) -> Folded:
         user = work.users.find(batch.user_key)
         session = work.sessions.by_key(batch.session_key) if batch.session_key else None
         outputs = work.batches.outputs(claim.batch_id)
-        turns = turns_of(work, batch) if batch.kind != "close" else []
+        turns = work.turns.between(session, first=first_read(batch), last=batch.last) if session else []
     if user is None or (batch.session_key is not None and session is None):
         raise ClaimLost("the user or session was erased")
     vectors = outputs.get("embed", {})
@@ -143,7 +151,7 @@ def _effect(work: Work, claim: Claim, *, folded: Folded, near: Neighbors, tools:
 
 
 def _write_episodes(work: Work, folded: Folded, *, writing: Writing) -> Counter[str]:
-    if folded.session is None:
+    if folded.session is None or folded.batch.kind == "close":
         return Counter()
     spoken = [turn for turn in folded.turns if turn.role != "system" and turn.text.strip()]
     for turn in spoken:
@@ -156,9 +164,10 @@ def _write_statements(
     work: Work, folded: Folded, *, near: Neighbors, writing: Writing, tools: Tools
 ) -> Counter[str]:
     """In the order of the statements, each held against those before it too."""
-    candidates = gather(work, folded.fresh, near=near, writing=writing)
+    fresh = _standing(work, folded)
+    candidates = gather(work, fresh, near=near, writing=writing)
     report: Counter[str] = Counter()
-    for place, item in enumerate(folded.fresh):
+    for place, item in enumerate(fresh):
         decision = decide(
             item.statement,
             order=item.order,
@@ -170,6 +179,20 @@ def _write_statements(
         candidates.follow(item, decision=decision)
         report[decision.verdict] += 1
     return report
+
+
+def _standing(work: Work, folded: Folded) -> Sequence[Fresh]:
+    """What a memory added directly says by now: its row may have been edited or deleted meanwhile."""
+    if folded.batch.kind != "direct":
+        return folded.fresh
+    rows = ((item, work.memories.find(item.memory_id)) for item in folded.fresh)
+    return [_as_edited(item, row=row) for item, row in rows if row is not None and row.state == "pending"]
+
+
+def _as_edited(item: Fresh, *, row: Memory) -> Fresh:
+    if row.text == item.statement.text:
+        return item
+    return replace(item, statement=replace(item.statement, text=row.text), vector=None)
 
 
 def _close(work: Work, folded: Folded, *, report: Counter[str], tools: Tools) -> list[QueueName]:

@@ -74,7 +74,7 @@ def _wrap_up(fold: Fold, *, finder: EntityFinder) -> list[Statement]:
             language=fold.language,
             trust="operator",
             importance=importance_of(text, words=terms(text), entities=0, remember=False),
-            sequences=[newest.sequence],
+            sequences=[turn.sequence for turn in fold.turns],
             valid_from=min(newest.created_at, newest.accepted_at),
             slot=Slot(subject=f"session:{fold.session.session_key}", attribute="wrap_up", value=text),
         )

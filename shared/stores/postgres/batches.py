@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Row
 
 from shared.domain.errors import ClaimLost
-from shared.domain.ids import BatchId, SessionKey, UserKey
+from shared.domain.ids import BatchId, MemoryId, SessionKey, UserKey
 from shared.domain.session import Batch, BatchKind, Claim, StepName
 from shared.domain.turn import Lane
 from shared.ports import BatchEnd, BatchReport, Stage
@@ -86,6 +86,13 @@ where b.batch_id = (
     select batch_id from batches where session_key = :session_key and first <= :sequence and last >= :sequence
     order by opened_at desc limit 1)
 """
+DIRECT_OF = """
+select b.batch_id from batches b
+join step_outputs o on o.tenant_id = b.tenant_id and o.batch_id = b.batch_id and o.step = 'extract'
+where b.user_key = :user_key and b.kind = 'direct' and b.state = 'open'
+  and cast(o.output ->> 'memory_id' as uuid) = :memory_id
+for update of b
+"""
 OF_SESSION = """
 select batch_id, kind, first, last, state, report, opened_at, closed_at from batches
 where session_key = :session_key order by opened_at desc limit :limit
@@ -155,6 +162,11 @@ class Batches(Repository):
         self.run(BLANK, {"batch_id": batch_id})
         self.run(CANCEL_WORK, {"batch_id": batch_id})
         return closed
+
+    def cancel_direct(self, memory_id: MemoryId, *, user_key: UserKey) -> None:
+        """The batch that was to merge a memory added directly, if it is still open."""
+        for row in self.rows(DIRECT_OF, {"memory_id": memory_id, "user_key": user_key}):
+            self.close(BatchId(row.batch_id), state="cancelled", report={})
 
     def stages(self, session_key: SessionKey, *, sequence: int) -> list[Stage]:
         rows = self.rows(STAGES, {"session_key": session_key, "sequence": sequence})

@@ -25,6 +25,14 @@ left join turns after on m.kind = 'episode' and after.tenant_id = m.tenant_id
     and after.state <> 'erased'
 """,
 ) + (" and m.memory_id = any(:ids) and m.state = 'live' and not m.wrong")
+# Locked in one order for everybody, so that two workers never wait for each other's rows.
+STILL_OURS = """
+select d.memory_id, d.embedder from index_debts d
+join unnest(cast(:ids as uuid[]), cast(:embedders as text[]), cast(:fences as bigint[]))
+    as c(memory_id, embedder, fence)
+    on d.memory_id = c.memory_id and d.embedder = c.embedder and d.fence = c.fence
+order by d.memory_id, d.embedder for update of d
+"""
 # A debt goes only where its version is the one paid: what was owed meanwhile stays owed.
 SETTLE = """
 with paid as (
@@ -33,6 +41,17 @@ with paid as (
     returning tenant_id, memory_id, embedder, version)
 update memory_vectors v set indexed_version = p.version
 from paid p where v.tenant_id = p.tenant_id and v.memory_id = p.memory_id and v.embedder = p.embedder
+"""
+# Whoever comes late may have written an older point over a newer one, or deleted one that lives again. The
+# memory is owed once more; a payer who is at it now finds its fence passed and owes it again in turn.
+OWE_AGAIN = """
+insert into index_debts (tenant_id, memory_id, embedder, user_key, op, step, version, lane)
+select m.tenant_id, m.memory_id, :embedder, m.user_key,
+       case when m.state = 'live' and not m.wrong then 'upsert' else 'delete' end, 'index', m.version,
+       'interactive'
+from memories m where m.memory_id = :memory_id
+on conflict (tenant_id, memory_id, embedder) do update
+    set fence = index_debts.fence + 1, lease_until = null, due_at = clock_timestamp()
 """
 WARM = """
 update memories m set tier = 'warm'
@@ -70,12 +89,28 @@ class Debts(Repository):
         return {MemoryId(row.memory_id) for row in self.rows(LIVE, {"ids": list(memory_ids)})}
 
     def settle(self, claims: Sequence[DebtClaim]) -> None:
-        """In one order for everybody, so that two workers never wait for each other's rows."""
-        rows = [_params(claim) for claim in sorted(claims, key=lambda claim: claim.memory_id)]
-        if not rows:
+        """Strike off what was paid; what another worker took over meanwhile is owed once more."""
+        if not claims:
             return
-        self.run(SETTLE, rows)
-        self.run(WARM, {"ids": [row["memory_id"] for row in rows]})
+        held = self._still_ours(claims)
+        ours = [claim for claim in claims if (claim.memory_id, claim.embedder) in held]
+        late = [claim for claim in claims if (claim.memory_id, claim.embedder) not in held]
+        if ours:
+            self.run(SETTLE, [_params(claim) for claim in ours])
+            self.run(WARM, {"ids": [claim.memory_id for claim in ours]})
+        if late:
+            self.run(OWE_AGAIN, [_params(claim) for claim in sorted(late, key=_by_memory)])
+
+    def _still_ours(self, claims: Sequence[DebtClaim]) -> set[tuple[MemoryId, str]]:
+        rows = self.rows(
+            STILL_OURS,
+            {
+                "ids": [claim.memory_id for claim in claims],
+                "embedders": [claim.embedder for claim in claims],
+                "fences": [claim.fence for claim in claims],
+            },
+        )
+        return {(MemoryId(row.memory_id), row.embedder) for row in rows}
 
     def move(self, claims: Sequence[DebtClaim], *, step: Literal["embed", "index"]) -> None:
         """Hand debts over to the other kind of worker."""
@@ -85,6 +120,10 @@ class Debts(Repository):
     def of_turn(self, session_key: SessionKey, *, sequence: int) -> list[DebtState]:
         rows = self.rows(OF_TURN, {"session_key": session_key, "sequence": sequence})
         return [DebtState(**row._mapping) for row in rows]
+
+
+def _by_memory(claim: DebtClaim) -> tuple[MemoryId, str]:
+    return claim.memory_id, claim.embedder
 
 
 def _params(claim: DebtClaim) -> dict[str, object]:

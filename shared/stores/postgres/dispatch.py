@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from sqlalchemy import Engine, Row
@@ -14,6 +14,8 @@ from shared.domain.session import Claim, QueueName, StepName
 from shared.ports import DebtClaim
 from shared.stores.postgres.engine import Params, Repository, transaction
 
+# How often a claim that met another is looked for again; then the sweep rings.
+LOOKS = 8
 LEASE = "clock_timestamp() + make_interval(secs => :lease)"
 RETURN = "returning w.tenant_id, w.batch_id, w.step, w.fence, w.crashes, w.failures, w.error"
 
@@ -63,7 +65,7 @@ where tenant_id = :tenant_id and batch_id = :batch_id and step = :step and state
 RELEASE = """
 update work set state = 'due', lease_until = null, error = :error, failures = failures + :failed,
     due_at = clock_timestamp() + make_interval(secs => :delay),
-    rank_at = clock_timestamp() + make_interval(secs => :delay)
+    rank_at = greatest(rank_at, clock_timestamp() + make_interval(secs => :delay))
 where tenant_id = :tenant_id and batch_id = :batch_id and step = :step and state = 'running'
   and fence = :fence
 """
@@ -79,7 +81,7 @@ with picked as (
     order by due_at limit :limit for update skip locked)
 update index_debts d set fence = d.fence + 1, lease_until = {LEASE}
 from picked p where d.tenant_id = p.tenant_id and d.memory_id = p.memory_id and d.embedder = p.embedder
-returning d.tenant_id, d.memory_id, d.embedder, d.user_key, d.op, d.version, d.fence
+returning d.tenant_id, d.memory_id, d.embedder, d.user_key, d.op, d.version, d.fence, d.failures
 """
 RELEASE_DEBTS = """
 update index_debts set lease_until = null, error = :error, failures = failures + 1,
@@ -122,12 +124,12 @@ class Dispatch:
     def claim(self, step: StepName, *, limit: int) -> list[Claim]:
         """Expired leases first, one alone; else due rows: interactive and aged ones before bulk."""
         params: dict[str, object] = {"step": step, "lease": self._lease, "limit": limit}
-        try:
-            return self._claim(params)
-        except IntegrityError:
-            # Two workers picked merges of one user at once; the unique index let one through. This one
-            # looks again and now sees the other.
-            return self._claim(params)
+        for _ in range(LOOKS):
+            # Two workers pick merges of one user at once; the unique index lets one through. The other
+            # looks again and now sees the first.
+            with suppress(IntegrityError):
+                return self._claim(params)
+        return []
 
     def _claim(self, params: dict[str, object]) -> list[Claim]:
         with transaction(self._engine) as connection:
@@ -246,4 +248,5 @@ def debt_of(row: Row[tuple[object, ...]]) -> DebtClaim:
         op=row.op,
         version=row.version,
         fence=row.fence,
+        failures=row.failures,
     )

@@ -11,8 +11,9 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from shared.domain.errors import SettingsError, StoreUnavailable
+from shared.ports import PageEnd
 
-Params = Mapping[str, object]
+Params = dict[str, object]
 ROLE = text("select rolsuper, rolbypassrls from pg_roles where rolname = current_user")
 REVISION = text("select version_num from alembic_version")
 
@@ -24,6 +25,9 @@ def connect(url: str, *, pool_size: int) -> Engine:
         max_overflow=0,
         pool_pre_ping=True,  # a restarted server must not cost a request
         pool_timeout=5,
+        hide_parameters=True,  # an error goes to the log, and what customers say must not
+        # jsonb keeps 1e300 as an integer of 301 digits; this reads it back as the float that was stored.
+        json_deserializer=orjson.loads,
         connect_args={"connect_timeout": 5, "options": "-c timezone=UTC"},
     )
 
@@ -72,6 +76,10 @@ def check_revision(engine: Engine, *, head: str) -> None:
 
 def _first_line(error: SQLAlchemyError) -> str:
     return str(error.__cause__ or error).strip().splitlines()[0]
+
+
+def page_params(end: PageEnd | None) -> Params:
+    return {"at": end and end.at, "key": end and end.key}
 
 
 def dumps(value: object) -> str:

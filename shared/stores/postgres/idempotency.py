@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from shared.domain.errors import Conflict, Invalid
+from shared.domain.ids import SessionKey
 from shared.stores.postgres.engine import Repository, dumps
 
 # Held until the transaction ends: a second request with the key meets it while the first is in flight.
@@ -8,10 +9,19 @@ TRY_LOCK = """
 select pg_try_advisory_xact_lock(
     hashtextextended(turnkeep_tenant()::text || encode(:key_hmac, 'hex'), 0)) as held
 """
-FIND = "select body_hmac, answer from idempotency_keys where key_hmac = :key_hmac"
+# An answer is good while its session lives: what is posted after an erasure is new data.
+FIND = """
+select k.body_hmac, k.answer -> 'answer' as answer from idempotency_keys k
+join sessions s on s.tenant_id = k.tenant_id and s.epoch = 0
+    and s.session_key = cast(k.answer ->> 'session_key' as uuid)
+join users u on u.tenant_id = s.tenant_id and u.user_key = s.user_key and u.epoch = s.user_epoch
+where k.key_hmac = :key_hmac
+"""
 ADD = """
 insert into idempotency_keys (tenant_id, key_hmac, body_hmac, answer)
 values (turnkeep_tenant(), :key_hmac, :body_hmac, cast(:answer as jsonb))
+on conflict (tenant_id, key_hmac) do update
+    set body_hmac = excluded.body_hmac, answer = excluded.answer, created_at = excluded.created_at
 """
 
 
@@ -32,6 +42,8 @@ class IdempotencyKeys(Repository):
         answer: dict[str, object] = row.answer
         return answer
 
-    def remember(self, key_hmac: bytes, *, body_hmac: bytes, answer: object) -> None:
-        params = {"key_hmac": key_hmac, "body_hmac": body_hmac, "answer": dumps(answer)}
-        self.run(ADD, params)
+    def remember(
+        self, key_hmac: bytes, *, body_hmac: bytes, answer: object, session_key: SessionKey
+    ) -> None:
+        kept = dumps({"session_key": str(session_key), "answer": answer})
+        self.run(ADD, {"key_hmac": key_hmac, "body_hmac": body_hmac, "answer": kept})

@@ -9,8 +9,8 @@ from sqlalchemy import Row
 
 from shared.domain.ids import MemoryId, SessionKey, TurnId, UserKey
 from shared.domain.memory import Entity, Memory, Slot
-from shared.ports import MemoryFilter, OwedMemory
-from shared.stores.postgres.engine import Repository
+from shared.ports import MemoryFilter, OwedMemory, PageEnd
+from shared.stores.postgres.engine import Repository, page_params
 from shared.text.vectors import vector_from_bytes
 
 # Every read goes through here. What an erasure touched is out from its commit on, because rows carry the
@@ -59,7 +59,7 @@ OF_USER = (
     + " and m.user_key = :user_key"
     + FILTER
     + """
-  and (cast(:before as timestamptz) is null or (m.created_at, m.memory_id) < (:before, :before_id))
+  and (cast(:at as timestamptz) is null or (m.created_at, m.memory_id) < (:at, :key))
 order by m.created_at desc, m.memory_id desc limit :limit
 """
 )
@@ -81,6 +81,16 @@ left join memory_vectors v on v.tenant_id = m.tenant_id and v.memory_id = m.memo
 ) + (
     " and m.user_key = :user_key and d.op = 'upsert' and m.state = 'live' and not m.wrong"
     " order by d.due_at desc, m.memory_id limit :limit"
+)
+STATEMENTS = READ.format(
+    columns=", v.vector",
+    joins="""
+join memory_vectors v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+    and v.embedder = :embedder and v.text_version = m.text_version
+""",
+) + (
+    " and m.user_key = :user_key and m.kind <> 'episode' and m.state = 'live' and not m.wrong"
+    " order by m.updated_at desc, m.memory_id limit :limit"
 )
 BY_SLOT = PLAIN + (
     " and m.user_key = :user_key and m.state = 'live' and not m.wrong"
@@ -115,14 +125,11 @@ class MemoryReads(Repository):
         return [memory_of(row) for row in rows]
 
     def page(
-        self, user_key: UserKey, *, only: MemoryFilter, after: Memory | None, limit: int
+        self, user_key: UserKey, *, only: MemoryFilter, after: PageEnd | None, limit: int
     ) -> list[Memory]:
         """Newest first, those after `after`."""
-        cursor = {
-            "before": after.created_at if after else None,
-            "before_id": after.memory_id if after else None,
-        }
-        rows = self.rows(OF_USER, _filter(only) | cursor | {"user_key": user_key, "limit": limit})
+        params = _filter(only) | page_params(after) | {"user_key": user_key, "limit": limit}
+        rows = self.rows(OF_USER, params)
         return [memory_of(row) for row in rows]
 
     def profile(self, user_key: UserKey) -> list[Memory]:
@@ -130,12 +137,12 @@ class MemoryReads(Repository):
 
     def owed(self, user_key: UserKey, *, embedder: str, limit: int) -> list[OwedMemory]:
         rows = self.rows(OWED, {"user_key": user_key, "embedder": embedder, "limit": limit})
-        return [
-            OwedMemory(
-                memory=memory_of(row), vector=vector_from_bytes(bytes(row.vector)) if row.vector else None
-            )
-            for row in rows
-        ]
+        return [_with_vector(row) for row in rows]
+
+    def statements(self, user_key: UserKey, *, embedder: str, limit: int) -> list[OwedMemory]:
+        """The user's live statements that have a vector, the last changed `limit` of them."""
+        rows = self.rows(STATEMENTS, {"user_key": user_key, "embedder": embedder, "limit": limit})
+        return [_with_vector(row) for row in rows]
 
     def by_slot(self, user_key: UserKey, *, subject: str, attribute: str) -> list[Memory]:
         params = {"user_key": user_key, "subject": subject, "attribute": attribute}
@@ -166,6 +173,11 @@ def _filter(only: MemoryFilter) -> dict[str, object]:
     }
 
 
+def _with_vector(row: Row[tuple[object, ...]]) -> OwedMemory:
+    vector = vector_from_bytes(bytes(row.vector)) if row.vector else None
+    return OwedMemory(memory=memory_of(row), vector=vector)
+
+
 def memory_of(row: Row[tuple[object, ...]]) -> Memory:
     return Memory(
         memory_id=MemoryId(row.memory_id),
@@ -192,6 +204,7 @@ def memory_of(row: Row[tuple[object, ...]]) -> Memory:
         session_key=SessionKey(row.session_key) if row.session_key else None,
         session_id=row.session_id,
         sequence=row.sequence,
+        valid_seq=row.valid_seq,
         role=row.role,
         access_count=row.access_count,
         metadata=row.metadata,

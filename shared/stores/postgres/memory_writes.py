@@ -87,6 +87,7 @@ where memory_id = :memory_id order by at desc, change_id limit :limit
 """
 FORGET = """
 update memories set state = 'deleted', text = '', metadata = '{}', entities = '[]', slot_value = null,
+       client_id = null, body_hmac = null,
        valid_to = coalesce(valid_to, clock_timestamp()), version = version + 1,
        updated_at = clock_timestamp()
 where memory_id = :memory_id returning version

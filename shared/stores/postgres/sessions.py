@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Row
@@ -8,8 +7,8 @@ from sqlalchemy import Row
 from shared.domain.errors import Conflict
 from shared.domain.ids import SessionKey, UserKey
 from shared.domain.session import Head, Pending
-from shared.ports import SessionRow, UserRow
-from shared.stores.postgres.engine import Repository
+from shared.ports import PageEnd, SessionRow, UserRow
+from shared.stores.postgres.engine import Repository, page_params
 
 SESSION = """
 select s.session_key, s.session_id, s.user_key, u.user_id, s.user_epoch, s.epoch, s.applied, s.language,
@@ -22,8 +21,8 @@ OF_USER = (
     SESSION
     + """
 where s.user_key = :user_key and s.epoch = 0 and s.user_epoch = u.epoch
-  and (cast(:before as timestamptz) is null or s.created_at < :before)
-order by s.created_at desc limit :limit
+  and (cast(:at as timestamptz) is null or (s.created_at, s.session_key) < (:at, :key))
+order by s.created_at desc, s.session_key desc limit :limit
 """
 )
 # A row of an older epoch of its user counts as absent: it gives the id free and keeps its key for good.
@@ -94,8 +93,9 @@ class Sessions(Repository):
         row = self.row(BY_KEY, {"session_key": session_key})
         return session_row(row) if row and _current(row) else None
 
-    def of_user(self, user_key: UserKey, *, before: datetime | None, limit: int) -> list[SessionRow]:
-        rows = self.rows(OF_USER, {"user_key": user_key, "before": before, "limit": limit})
+    def of_user(self, user_key: UserKey, *, after: PageEnd | None, limit: int) -> list[SessionRow]:
+        """Newest first, those after `after`."""
+        rows = self.rows(OF_USER, page_params(after) | {"user_key": user_key, "limit": limit})
         return [session_row(row) for row in rows]
 
     def join(self, session_id: str, *, user: UserRow, fresh_key: UUID) -> SessionRow:
@@ -161,8 +161,9 @@ class Sessions(Repository):
         self.run(FLUSH, {"session_key": session_key, "close": False})
 
     def close(self, session_key: SessionKey, *, outcome: str | None) -> None:
-        self.run(FLUSH, {"session_key": session_key, "close": True})
+        # The session before its head, in everybody's order.
         self.run(CLOSE, {"session_key": session_key, "outcome": outcome})
+        self.run(FLUSH, {"session_key": session_key, "close": True})
 
     def set_budget(self, session_key: SessionKey, *, budget: int) -> None:
         self.run(SET_BUDGET, {"session_key": session_key, "budget": budget})
@@ -217,7 +218,7 @@ class Sessions(Repository):
                 "tool_finished": pending.tool_finished,
                 "fold_cap": fold_cap,
                 "due": due,
-                "waiting": pending.rounds > 0 or pending.tokens > 0 or pending.tool_finished,
+                "waiting": pending.turns > 0,
                 "idle_seconds": idle_seconds,
             },
         )

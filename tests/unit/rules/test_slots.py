@@ -91,6 +91,8 @@ def test_of_two_values_the_one_that_holds_now_is_taken(text: str, value: str) ->
         "Is my phone number (415) 555-2671?",
         "I have an iPhone 15 and a Galaxy S21.",
         "I also use a Galaxy S21.",
+        "I use a Galaxy S21 as a second phone.",
+        "I want the delivery on March 20th.",
         "I don't have an iPhone 15.",
         "Your hotline (415) 555-2671 was busy.",
         "Please call me back.",
@@ -98,6 +100,7 @@ def test_of_two_values_the_one_that_holds_now_is_taken(text: str, value: str) ->
         "我的手机号不是13812345678",
         "地址可以改成中山路8号吗",
         "我叫了快递",
+        "请帮我叫一辆出租车",
     ],
 )
 def test_denied_asked_foreign_or_several_values_fill_no_slot(text: str) -> None:
@@ -131,6 +134,16 @@ def test_bare_answer_fills_the_slot_that_was_asked_for_and_says_so(
     assert found.sequences == (2,)
 
 
+@pytest.mark.parametrize("answer", ["没有了谢谢", "没人代收", "不用了", "Why do you ask?"])
+def test_what_answers_no_question_for_a_name_is_no_name(answer: str) -> None:
+    assert slots(chinese(talk(("assistant", "请问您的姓名是？"), ("user", answer)))) == []
+
+
+def test_address_ends_where_the_next_field_begins() -> None:
+    found = slots(chinese(user("收货地址：上海市世纪大道100号 电话：13812345678 收件人：张伟")))
+    assert ("user", "address", "上海市世纪大道100号") in found
+
+
 def test_status_of_an_order_is_the_agents_word() -> None:
     found = english(talk(("assistant", "Your order 370795561790 has been shipped."), ("user", "ok")))
     assert slots(found) == [("370795561790", "status", "shipped")]
@@ -151,6 +164,15 @@ def test_status_without_a_number_belongs_to_the_only_order_spoken_of() -> None:
 
 def test_order_that_has_not_shipped_has_no_such_status() -> None:
     assert slots(english(talk(("assistant", "Order 370795561790 has not been shipped.")))) == []
+
+
+def test_what_the_agent_only_asks_to_confirm_is_not_settled() -> None:
+    ask, settle = (
+        "Please confirm the appointment on March 20th.",
+        "Your appointment is booked for March 20th.",
+    )
+    assert slots(english(talk(("assistant", ask)))) == []
+    assert slots(english(talk(("assistant", settle)))) == [("appointment", "date", "2026-03-20")]
 
 
 def test_address_of_an_order_is_not_the_customers() -> None:

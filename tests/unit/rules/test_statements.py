@@ -76,6 +76,7 @@ NOTHING = [
     "What is my order status?",
     "Do you remember my name?",
     "I can't remember.",
+    "I can't remember, it was a while ago.",
     "好的，谢谢",
     "你好，在吗",
     "多少钱？",
@@ -119,7 +120,7 @@ def test_what_was_not_tried_is_no_attempt(text: str) -> None:
 
 
 def test_what_still_fails_is_not_solved() -> None:
-    assert "event" not in kinds(english(user("It is not fixed.", "问题还没解决")))
+    assert "event" not in kinds(english(user("It has not been fixed.", "问题还没解决")))
 
 
 def test_negation_stays_in_the_text() -> None:
@@ -162,6 +163,13 @@ def test_relative_dates_are_resolved_against_the_turns_own_time() -> None:
 def test_remember_raises_importance() -> None:
     [plain] = english(user("I prefer email over calls."))
     [asked] = english(user("Remember that I prefer email over calls."))
+    assert asked.importance > plain.importance + 0.2
+
+
+def test_remember_counts_for_the_slot_in_the_clause_behind_it() -> None:
+    [plain] = english(user("My phone number is (415) 555-2671, thanks."))
+    [asked] = english(user("Remember, my phone number is (415) 555-2671, thanks."))
+    assert plain.slot == asked.slot
     assert asked.importance > plain.importance + 0.2
 
 

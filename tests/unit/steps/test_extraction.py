@@ -23,6 +23,7 @@ TURNS = [
         ("system", "Be kind."),
     ),
     turn("tool", '{"stock": 77}', sequence=4),
+    turn("user", "Yes, 14 Oak Street.", sequence=5),
 ]
 
 
@@ -52,9 +53,9 @@ def test_good_statement_is_believed_with_entities_trust_and_validity() -> None:
 
 
 def test_statement_of_several_turns_is_trusted_as_the_least_of_them() -> None:
-    [found] = read(stated(sequences=[2, 1])).statements
-    assert (found.trust, found.sequences) == ("assistant", (1, 2))
-    assert found.valid_from == TURNS[1].created_at
+    [found] = read(stated(text="The parcel goes to 14 Oak Street.", sequences=[5, 2])).statements
+    assert (found.trust, found.sequences) == ("assistant", (2, 5))
+    assert found.valid_from == TURNS[4].created_at
 
 
 def test_slot_value_is_written_as_the_rules_write_it() -> None:
@@ -84,6 +85,7 @@ def test_slot_value_is_written_as_the_rules_write_it() -> None:
         ({"text": "The customer's order is 370795561791."}, "invented"),
         ({"text": "The device shows error E-42.", "sequences": [1]}, "invented"),
         ({"text": "The customer waits for order 370795561790.", "sequences": [1]}, "invented"),
+        ({"text": "It was bought for $89."}, "invented"),
         ({"text": "Write to help@example.com."}, "invented"),
         ({"text": "It was bought on 2026-03-09."}, "invented"),
         ({"slot": {"subject": "user", "attribute": "phone", "value": "+14155552671"}}, "invented"),
