@@ -13,7 +13,7 @@ from shared.domain.memory import Kind
 from shared.ports import Embedder, Hit, Hits, SparseVector, Vector, VectorIndex
 from shared.text.lexical import query_vector
 
-# As `degraded` names them (SPEC 2).
+# As `degraded` names them.
 Part = Literal["embedder", "vectors"]
 
 

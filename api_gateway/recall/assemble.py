@@ -128,7 +128,7 @@ def _materials(request: ContextRequest, *, gathered: Gathered) -> Materials:
 
 
 def _open_issues_first(ranked: Sequence[Ranked], *, issues: frozenset[MemoryId]) -> list[Ranked]:
-    """The session's open issue stays in its context whatever is asked in between (SPEC 5.3)."""
+    """The session's open issue stays in its context whatever is asked in between."""
     first = [_because("open issue", each) for each in ranked if each.memory.memory_id in issues]
     return first + [each for each in ranked if each.memory.memory_id not in issues]
 

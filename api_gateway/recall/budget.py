@@ -1,4 +1,4 @@
-"""How a token budget is divided (SPEC B6)."""
+"""How a token budget is divided."""
 
 from __future__ import annotations
 

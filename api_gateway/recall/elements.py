@@ -35,12 +35,12 @@ def tags(section: Section) -> tuple[str, str]:
 
 
 def verbatim(entry: CondensedEntry) -> str:
-    """SPEC A1."""
+    """An older message as it stood, with its tool calls."""
     return "".join(_message(message) for message in entry.messages)
 
 
 def compressed(entry: CondensedEntry) -> str:
-    """SPEC B3; the three children are always there."""
+    """A compressed round; the three children are always there."""
     entities = "; ".join(dict.fromkeys(entity.text for entity in entry.entities))
     return _line(
         element(
@@ -55,7 +55,7 @@ def compressed(entry: CondensedEntry) -> str:
 
 
 def said(exchange: Exchange, *, session_id: str) -> str:
-    """An exchange in the form of SPEC A1."""
+    """An exchange as the messages it had."""
     turn = exchange.turn
     calls = [
         CondensedCall(
@@ -83,7 +83,7 @@ def _message(message: CondensedMessage) -> str:
 
 
 def _tool_call(call: CondensedCall) -> Markup:
-    """SPEC B4; a call that was never answered has an empty result."""
+    """One call with its own id and session; a call that was never answered has an empty result."""
     return element(
         "tool_call",
         attributes={"session": call.session_id, "id": call.id},

@@ -56,7 +56,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condenser:
-    """`share_removed` is what shortening takes from a turn that no entry has compressed (SPEC B8)."""
+    """`share_removed` is what shortening takes from a turn that no entry has compressed."""
 
     session: SessionRow
     counter: TokenCounter

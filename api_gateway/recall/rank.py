@@ -38,7 +38,7 @@ class Fusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSimilarity:
-    """SPEC C3."""
+    """Of the source `source_similarity`: 0.7 · similarity + 0.3 · importance."""
 
     similarity: float = 0.7
     importance: float = 0.3
@@ -46,7 +46,7 @@ class SourceSimilarity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAccess:
-    """SPEC C3; `saturation` accesses count as many as any larger number."""
+    """`saturation` accesses count as many as any larger number."""
 
     importance: float = 0.6
     access: float = 0.4
@@ -55,7 +55,7 @@ class SourceAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDecay:
-    """SPEC B5: similarity × rate^(hours + 1)."""
+    """Similarity × rate^(hours + 1)."""
 
     rate: float = 0.9
 

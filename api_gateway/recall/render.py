@@ -63,7 +63,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """`messages`: the memory block joins the newest user message, or is one of its own (SPEC A3)."""
+    """`messages`: the memory block joins the newest user message, or is one of its own."""
 
     voice: Voice
     insert_method: InsertMethod

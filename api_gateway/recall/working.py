@@ -10,7 +10,7 @@ from shared.ports import TokenCounter
 
 Cost = Callable[[Exchange], int]
 
-# SPEC B1 says three to five turns.
+# Working memory is the last three to five turns.
 _LEAST_TURNS = 3
 _MOST_TURNS = 5
 _CLOSE_TRIES = 4

@@ -121,7 +121,7 @@ class Memory:
 
 
 def importance_of(text: str, *, words: Sequence[str], entities: int, remember: bool) -> float:
-    """SPEC C1: the mean of length min(n/500, 1), complexity (share of words over six letters, or over two
+    """The mean of length min(n/500, 1), complexity (share of words over six letters, or over two
     characters in Chinese) and question (0.8 with a question mark, else 0.3); each entity adds 0.05 up to
     0.2 and an explicit "remember" adds 0.3. Between 0 and 1."""
     length = min(len(text) / 500, 1.0)

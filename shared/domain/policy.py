@@ -7,13 +7,13 @@ from typing import Literal
 from shared.domain.errors import Invalid
 
 Persona = Literal["technical", "general", "default"]
-# Share of tokens removed (SPEC B8).
+# Share of tokens removed.
 COMPRESSION: dict[Persona, float] = {"technical": 0.7, "general": 0.9, "default": 0.85}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSplit:
-    """Shares of a context budget (SPEC B6); what a part leaves unused flows on to the next."""
+    """Shares of a context budget; what a part leaves unused flows on to the next."""
 
     working: float = 0.15
     condensed: float = 0.35

@@ -17,7 +17,7 @@ TurnState = Literal["pending", "done", "dead", "erased"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlushPolicy:
-    """When pending turns become due (SPEC B2); whichever comes first. `rounds=1` means "always flush"."""
+    """When pending turns become due; whichever comes first. `rounds=1` means "always flush"."""
 
     rounds: int = 3
     tokens: int = 300

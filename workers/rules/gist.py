@@ -38,7 +38,7 @@ class _Stretch:
 
 
 def fits(summary: str) -> bool:
-    """SPEC B3: at most 20 characters with Chinese in them, or 12 words."""
+    """At most 20 characters with Chinese in them, or 12 words."""
     return _is_brief(summary) if has_han(summary) else _is_few_words(summary)
 
 

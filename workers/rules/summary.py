@@ -41,13 +41,13 @@ _ENTITY_ORDER: tuple[EntityKind, ...] = (
     "place",
 )
 _ALWAYS_KEPT: frozenset[EntityKind] = frozenset(_ENTITY_ORDER[:5])
-# SPEC B8: with less than this removed (persona `technical`) parameters, codes and versions always stay.
+# With less than this removed (persona `technical`) parameters, codes and versions always stay.
 _TECHNICAL_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condensing:
-    """`share_removed` is the share of a round's tokens that compression takes away (SPEC B8)."""
+    """`share_removed` is the share of a round's tokens that compression takes away."""
 
     session_id: str
     share_removed: float

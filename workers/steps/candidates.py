@@ -18,7 +18,7 @@ from workers.tools import Tools
 
 NEIGHBORS = 8
 OWED_LIMIT = 2_000
-# A user's capacity by default (SPEC C2).
+# A user's capacity by default.
 STORED_LIMIT = 10_000
 STATEMENT_KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "episode")
 
@@ -83,7 +83,8 @@ class Candidates:
     added: list[Fresh] = field(default_factory=list)
 
     def known(self, item: Fresh, *, place: int) -> list[Known]:
-        similar = self.found[place]
+        # A text that was edited after the search has no vector, and what was found is not near it.
+        similar = self.found[place] if item.vector is not None else {}
         return [
             known_of(memory, similarity=_similarity(item, self.owed.get(memory_id), similar.get(memory_id)))
             for memory_id, memory in self.rows.items()

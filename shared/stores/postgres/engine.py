@@ -13,7 +13,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from shared.domain.errors import SettingsError, StoreUnavailable
 from shared.ports import PageEnd
 
-Params = dict[str, object]
+Params = Mapping[str, object]
 ROLE = text("select rolsuper, rolbypassrls from pg_roles where rolname = current_user")
 REVISION = text("select version_num from alembic_version")
 
@@ -78,7 +78,7 @@ def _first_line(error: SQLAlchemyError) -> str:
     return str(error.__cause__ or error).strip().splitlines()[0]
 
 
-def page_params(end: PageEnd | None) -> Params:
+def page_params(end: PageEnd | None) -> dict[str, object]:
     return {"at": end and end.at, "key": end and end.key}
 
 

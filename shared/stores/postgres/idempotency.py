@@ -42,8 +42,6 @@ class IdempotencyKeys(Repository):
         answer: dict[str, object] = row.answer
         return answer
 
-    def remember(
-        self, key_hmac: bytes, *, body_hmac: bytes, answer: object, session_key: SessionKey
-    ) -> None:
+    def remember(self, key_hmac: bytes, *, body_hmac: bytes, answer: object, session_key: SessionKey) -> None:
         kept = dumps({"session_key": str(session_key), "answer": answer})
         self.run(ADD, {"key_hmac": key_hmac, "body_hmac": body_hmac, "answer": kept})
