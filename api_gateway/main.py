@@ -19,7 +19,7 @@ from api_gateway.routes import context, health, memories, sessions, turns, users
 from api_gateway.timing import Timing
 from api_gateway.usage import Usage
 from shared import composition
-from shared.broker import CeleryBell, QuietBell, celery_app
+from shared.broker import CeleryBell, Outcome, QuietBell, celery_app
 from shared.domain.errors import EmbedderUnavailable
 from shared.domain.policy import BudgetSplit
 from shared.ports import Embedder
@@ -46,7 +46,6 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
     qdrant = composition.prepared_qdrant(settings, embedder=embedder)
     metrics = Metrics()
     begin = begin_on(engine)
-    bell = QuietBell(CeleryBell(celery_app(settings.broker, url=broker_url, worker=settings.worker)))
     app = FastAPI(title="Turnkeep", version="0.1.0", lifespan=lifespan)
     app.state.gateway = Gateway(
         settings=settings,
@@ -56,7 +55,7 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
         open_index=composition.open_index(settings, client=qdrant),
         embedder=embedder,
         counter=composition.counter(),
-        bell=bell,
+        bell=_bell(settings, url=broker_url, metrics=metrics),
         accept_policy=AcceptPolicy(
             flush=composition.flush_policy(settings),
             split=BudgetSplit(),
@@ -77,6 +76,14 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
     app.add_middleware(Gate, body_limit=limits.body_limit, depth_limit=limits.depth_limit)
     app.add_middleware(Timing, metrics=metrics)
     return app
+
+
+def _bell(settings: Settings, *, url: str, metrics: Metrics) -> QuietBell:
+    def count(outcome: Outcome) -> None:
+        metrics.bells.labels(outcome).inc()
+
+    bell = CeleryBell(celery_app(settings.broker, url=url, worker=settings.worker), count=count)
+    return QuietBell(bell, count=count)
 
 
 @asynccontextmanager

@@ -6,9 +6,10 @@ whatever the settings, so a message carries nothing, and the sweep rings again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
-from typing import get_args
+from typing import Literal, get_args
 
 import structlog
 from celery import Celery
@@ -88,21 +89,30 @@ def _transport(broker: Broker, *, url: str) -> dict[str, object]:
     }
 
 
+Outcome = Literal["rung", "failed", "dropped"]
+Count = Callable[[Outcome], None]
+
+
+def _uncounted(_: Outcome) -> None:
+    """Where there is no metric to count on."""
+
+
 class CeleryBell:
     """Rings in the caller's thread; a bell that fails is counted and forgotten."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Celery, *, count: Count = _uncounted) -> None:
         self._app = app
-        self.failed = 0
+        self._count = count
 
     def ring(self, *queues: QueueName) -> None:
         for queue in queues:
             try:
                 self._app.send_task(TASK.format(queue), queue=queue, expires=BELL_SECONDS)
             except (OperationalError, OSError) as error:
-                self.failed += 1
+                self._count("failed")
                 log.warning("bell failed", stage=queue, error=type(error).__name__)
                 return
+            self._count("rung")
 
 
 class QuietBell:
@@ -111,15 +121,17 @@ class QuietBell:
     A bell beyond that is dropped; with the broker down they would all say the same.
     """
 
-    def __init__(self, bell: CeleryBell, *, threads: int = 2, depth: int = 64) -> None:
+    def __init__(
+        self, bell: CeleryBell, *, count: Count = _uncounted, threads: int = 2, depth: int = 64
+    ) -> None:
         self._bell = bell
+        self._count = count
         self._slots = BoundedSemaphore(depth)
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="bell")
-        self.dropped = 0
 
     def ring(self, *queues: QueueName) -> None:
         if not self._slots.acquire(blocking=False):
-            self.dropped += 1
+            self._count("dropped")
             return
         self._pool.submit(self._ring, *queues)
 

@@ -18,7 +18,6 @@ HistogramName = Literal[
     "http_server_request_duration_seconds",
     "turnkeep_context_duration_seconds",
     "turnkeep_context_tokens",
-    "turnkeep_stage_duration_seconds",
 ]
 GaugeName = Literal[
     "turnkeep_stage_backlog",

@@ -58,7 +58,7 @@ def _pay_index(claims: Sequence[DebtClaim], *, tools: Tools) -> Bells:
 STEPS: Mapping[StepName, Step] = {
     "extract": Step(run=extract),
     "summarize": Step(run=summarize),
-    "embed": Step(run=embed, limit=32),
+    "embed": Step(run=embed, limit=8),
     "merge": Step(run=merge),
 }
 DEBTS: Mapping[StepName, DebtStep] = {

@@ -38,8 +38,6 @@ class Fusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSimilarity:
-    """Of the source `source_similarity`: 0.7 · similarity + 0.3 · importance."""
-
     similarity: float = 0.7
     importance: float = 0.3
 

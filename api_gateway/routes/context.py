@@ -1,6 +1,7 @@
 """The context an agent's model is handed."""
 
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from shared.domain.policy import BudgetSplit, UserPolicy
 from shared.inference.tokens import counter_for
 from shared.ports import SessionRow, TokenCounter, UserRow, Work
 from shared.settings import Settings
+from shared.telemetry import Metrics
 
 router = APIRouter(tags=["context"])
 SMALLEST_BUDGET = 16
@@ -92,6 +94,7 @@ def post_context(
     with gateway.begin(caller.tenant_id) as work:
         session, user = _whose(work, session_id=session_id, named=named)
     request = _request(body, session=session, user=user, settings=gateway.settings)
+    started = perf_counter()
     context = assemble(
         request,
         begin=lambda: gateway.begin(caller.tenant_id),
@@ -99,6 +102,7 @@ def post_context(
         embedder=gateway.embedder,
         counter=_counter(body.model, default=gateway.counter),
     )
+    _measure(context, seconds=perf_counter() - started, metrics=gateway.metrics)
     gateway.usage.note(
         caller.tenant_id,
         memory_ids=context.accessed,
@@ -106,6 +110,12 @@ def post_context(
         budget=body.max_tokens,
     )
     return answer_of(context)
+
+
+def _measure(context: Context, *, seconds: float, metrics: Metrics) -> None:
+    metrics.context_seconds.labels(",".join(context.degraded)).observe(seconds)
+    for section, tokens in context.tokens.sections.items():
+        metrics.context_tokens.labels(section).observe(tokens)
 
 
 def _whose(work: Work, *, session_id: str, named: UserKey | None) -> tuple[SessionRow | None, UserRow | None]:

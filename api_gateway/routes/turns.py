@@ -165,6 +165,8 @@ def post_turns(
         key_hmac=delivery.idempotency_key and gateway.hmac(b"key", delivery.idempotency_key),
     )
     acceptance = accept(submission, begin=gateway.begin, policy=gateway.accept_policy)
+    for receipt in acceptance.receipts:
+        gateway.metrics.accepted.labels("duplicate" if receipt.duplicate else "new").inc()
     if acceptance.due:
         gateway.bell.ring("extract", "summarize")
     return Accepted(accepted=[accepted_turn(receipt) for receipt in acceptance.receipts])
