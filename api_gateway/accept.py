@@ -116,6 +116,9 @@ def _remember(work: Work, submission: Submission, *, acceptance: Acceptance, ses
 def _join(work: Work, submission: Submission, *, turns: Sequence[NewTurn], policy: AcceptPolicy) -> Place:
     dates = [turn.created_at for turn in turns if turn.created_at is not None]
     user = work.users.join(submission.user_key, user_id=submission.user_id, oldest=min(dates, default=None))
+    resumed = work.sessions.resume(submission.session_id, user_key=user.user_key)
+    if resumed is not None:
+        return Place(session=resumed[0], head=resumed[1])
     session = work.sessions.join(submission.session_id, user=user, fresh_key=policy.fresh_key())
     return Place(session=session, head=work.sessions.head(session.session_key))
 

@@ -56,7 +56,8 @@ class Gateway:
         return UserKey(UUID(bytes=self.hmac(b"user", tenant_id.bytes, user_id.encode())[:16]))
 
 
-def current_gateway(request: Request) -> Gateway:
+# Dependencies that only look at the request are `async`: FastAPI takes any other to a thread and back.
+async def current_gateway(request: Request) -> Gateway:
     gateway: Gateway = request.app.state.gateway
     return gateway
 
@@ -86,7 +87,7 @@ def storable(text: str) -> str:
     return text
 
 
-def _lane(turnkeep_lane: Annotated[str, Header()] = "interactive") -> Lane:
+async def _lane(turnkeep_lane: Annotated[str, Header()] = "interactive") -> Lane:
     if turnkeep_lane == "interactive":
         return "interactive"
     if turnkeep_lane == "bulk":
@@ -94,7 +95,7 @@ def _lane(turnkeep_lane: Annotated[str, Header()] = "interactive") -> Lane:
     raise Invalid("lane", "Turnkeep-Lane is `interactive` or `bulk`")
 
 
-def _idempotency_key(idempotency_key: Annotated[str | None, Header()] = None) -> bytes | None:
+async def _idempotency_key(idempotency_key: Annotated[str | None, Header()] = None) -> bytes | None:
     """The draft writes it quoted; many clients do not."""
     if idempotency_key is None:
         return None
@@ -112,7 +113,7 @@ class Delivery:
     idempotency_key: bytes | None
 
 
-def current_delivery(
+async def current_delivery(
     lane: Annotated[Lane, Depends(_lane)], key: Annotated[bytes | None, Depends(_idempotency_key)]
 ) -> Delivery:
     return Delivery(lane=lane, idempotency_key=key)

@@ -15,7 +15,7 @@ from api_gateway.accept import AcceptPolicy
 from api_gateway.dependencies import Gateway
 from api_gateway.gate import Gate
 from api_gateway.health import Probes
-from api_gateway.routes import context, health, memories, sessions, turns, users
+from api_gateway.routes import context, health, memories, memory_changes, sessions, turns, users
 from api_gateway.timing import Timing
 from api_gateway.usage import Usage
 from shared import composition
@@ -31,7 +31,15 @@ from shared.text.redaction import KeepAll
 
 log = structlog.get_logger(__name__)
 WARM_SECONDS = 10.0
-ROUTERS = (turns.router, context.router, sessions.router, memories.router, users.router, health.router)
+ROUTERS = (
+    turns.router,
+    context.router,
+    sessions.router,
+    memories.router,
+    memory_changes.router,
+    users.router,
+    health.router,
+)
 
 
 def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:

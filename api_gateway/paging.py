@@ -29,7 +29,7 @@ def sequence_in(cursor: str | None, *, of: str) -> int:
     match _place_in(cursor, of=of):
         case []:
             return 0
-        case [int(sequence)] if 0 < sequence <= LARGEST_SEQUENCE:
+        case [int(sequence)] if 0 < sequence <= LARGEST_SEQUENCE and sequence is not True:
             return sequence
         case _:
             raise _foreign()
@@ -48,10 +48,8 @@ def end_in(cursor: str | None, *, of: str) -> PageEnd | None:
 
 def _end(at: str, key: str) -> PageEnd:
     try:
-        moment = datetime.fromisoformat(at)
-        moment.timestamp()
-        return PageEnd(at=moment, key=UUID(key))
-    except (ValueError, OverflowError):
+        return PageEnd(at=datetime.fromisoformat(at), key=UUID(key))
+    except ValueError:
         raise _foreign() from None
 
 

@@ -1,7 +1,7 @@
 """Calls to a running gateway, tried again while trying again can help.
 
-    GatewayRefused       it will not take the request as it stands
-    GatewayUnreachable   it did not answer, or not yet; the same request may be sent later
+GatewayRefused       it will not take the request as it stands
+GatewayUnreachable   it did not answer, or not yet; the same request may be sent later
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Calls:
             raise self._verdict(error.response) from None
         except (httpx2.HTTPError, ValueError) as error:
             raise GatewayUnreachable(
-                f"The gateway at {self._url} does not answer ({_reason(error)}); start it or correct TURNKEEP_URL."
+                f"The gateway at {self._url} does not answer ({_reason(error)}); "
+                "start it or correct TURNKEEP_URL."
             ) from None
         raise AssertionError("retrying ended without an answer or an error")
 

@@ -1,4 +1,4 @@
-"""The settings that `up` gives to its children: the person's own, but for what the embedded servers decide."""
+"""The settings that `up` gives to its children: the person's own, but for what its servers decide."""
 
 from __future__ import annotations
 

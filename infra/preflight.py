@@ -1,4 +1,4 @@
-"""What a process needs before it starts, so that it ends with one sentence and does not fail later, over and over."""
+"""What a process needs before it starts, so that it ends with one sentence and not over and over."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from shared import composition
 from shared.domain.errors import SettingsError
 from shared.settings import Settings, require
 from shared.stores.postgres.engine import check_revision
+from shared.telemetry import configure_logs
 
 CONNECT_SECONDS = 3
 
 
 def check_worker(settings: Settings) -> None:
+    configure_logs(service="worker", level=settings.log.level)
     check_broker(settings)
     engine = composition.app_engine(settings)
     check_revision(engine, head=head())
@@ -45,4 +47,6 @@ def reaching_postgres(name: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         reason = str(error.__cause__ or error).strip().splitlines()[0]
-        raise SettingsError(f"{name}: Postgres did not do it ({reason}); correct the URL or the server.") from None
+        raise SettingsError(
+            f"{name}: Postgres did not do it ({reason}); correct the URL or the server."
+        ) from None

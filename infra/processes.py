@@ -17,7 +17,16 @@ SPLIT: tuple[tuple[QueueName, ...], ...] = (
     ("embed", "index"),
 )
 # The warning for root is about pickled messages, and ours are JSON.
-CELERY = (sys.executable, "-W", "ignore:You're running the worker", "-m", "celery", "-q", "-A", "workers.main")
+CELERY = (
+    sys.executable,
+    "-W",
+    "ignore:You're running the worker",
+    "-m",
+    "celery",
+    "-q",
+    "-A",
+    "workers.main",
+)
 
 
 def kinds_of(number: int, *, workers: int) -> Sequence[QueueName]:
@@ -27,7 +36,7 @@ def kinds_of(number: int, *, workers: int) -> Sequence[QueueName]:
 
 def checked_queues(text: str) -> Sequence[QueueName]:
     """Raises SettingsError for a queue that does not exist: its worker would wait for ever."""
-    known = {name: name for name in QUEUES}
+    known: dict[str, QueueName] = {name: name for name in QUEUES}
     asked = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in asked if name not in known]
     if unknown or not asked:
@@ -37,7 +46,18 @@ def checked_queues(text: str) -> Sequence[QueueName]:
 
 def worker_argv(queues: Sequence[QueueName], *, node: str, worker: Worker, level: str) -> tuple[str, ...]:
     """`node` is the worker's name among all that share the broker."""
-    chosen = ("-Q", ",".join(queues), "-n", node, "-P", worker.pool, "-c", str(worker.concurrency), "-l", level)
+    chosen = (
+        "-Q",
+        ",".join(queues),
+        "-n",
+        node,
+        "-P",
+        worker.pool,
+        "-c",
+        str(worker.concurrency),
+        "-l",
+        level,
+    )
     return (*CELERY, "worker", *chosen, "--without-mingle", "--without-gossip")
 
 

@@ -1,7 +1,8 @@
 """The whole stack under one process: three servers, the gateway, beat and workers, each a process of its own.
 
-`up` is the embedded stack and nothing else: settings that name servers of one's own are set aside, and said so.
-A gateway, beat or worker that ends is started again; when a server ends, all ends, for its data may be at stake.
+`up` is the embedded stack and nothing else: settings that name other servers are set aside, and it says so.
+A gateway, beat or worker that ends is started again. When a server ends, everything is stopped, and the next
+start on the same data directory recovers it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
@@ -70,7 +72,7 @@ class Address:
 
 
 def plan(environ: Mapping[str, str], *, port: int | None, workers: int) -> Plan:
-    """Raises SettingsError for a wrong setting, PortTakenError for a port in use. `port` None: the setting's."""
+    """`port` None is the setting's. Raises SettingsError for a wrong one, PortTakenError for one in use."""
     kept, ignored = set_aside(environ)
     settings = load(kept)
     chosen = settings.gateway.port if port is None else port
@@ -164,9 +166,7 @@ class RunningStack:
         port = self._plan.port or free_port()
         self._url = url_of(self._plan.settings.gateway.host, port=port)
         argv = (sys.executable, "-m", "infra.cli", "gateway")
-        self._gateway = self._watch(
-            "gateway", argv=argv, environ={"TURNKEEP_GATEWAY__PORT": str(port)}
-        )
+        self._gateway = self._watch("gateway", argv=argv, environ={"TURNKEEP_GATEWAY__PORT": str(port)})
 
     def _spawn_workers(self) -> None:
         chosen = self._plan.settings.worker
@@ -212,7 +212,7 @@ class RunningStack:
         with celery_app(settings.broker, url=self._stack.broker_url, worker=settings.worker) as app:
             roll = Roll(app, nodes=self._nodes)
             for node, worker in zip(self._nodes, self._workers, strict=True):
-                worker.child.await_ready(lambda node=node: roll.has_answered(node), seconds=READY_SECONDS)
+                worker.child.await_ready(partial(roll.has_answered, node), seconds=READY_SECONDS)
 
     def _ask_to_stop(self) -> None:
         # A second Ctrl-C must not leave half of them running; every wait below has an end.

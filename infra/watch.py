@@ -13,8 +13,8 @@ from infra.embedded.process import Child, Command, Supervisor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """Seconds: none before the first new start, then `first`, doubling up to `longest`; a child that lived for
-    `settled` begins anew."""
+    """Seconds: none before the first new start, then `first`, doubling up to `longest`; a child that lived
+    for `settled` begins anew."""
 
     first: float = 0.5
     longest: float = 30.0
@@ -32,7 +32,7 @@ class Watched:
         command: Command,
         *,
         supervisor: Supervisor,
-        pauses: Pauses = Pauses(),  # noqa: B008 — frozen
+        pauses: Pauses = Pauses(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._command = command

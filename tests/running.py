@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import httpx2
+import psutil
 import psycopg
 from psycopg import sql
 from sqlalchemy import Engine, make_url, text
@@ -165,6 +166,7 @@ class Deployment:
         self._stack = stack
         self.database = database
         self.logs = stack.data_dir / "logs"
+        self._workers: list[Child] = []
         self._environment = bare_environment() | _settings(stack, database=database) | dict(settings or {})
 
     def gateway(self) -> GatewayProcess:
@@ -177,7 +179,22 @@ class Deployment:
     def worker(self, *, queues: Sequence[str] = QUEUES) -> Child:
         name = f"{'-'.join(queues)}-{free_port()}@test"
         arguments = ("worker", "-Q", ",".join(queues), "-n", name, "--without-mingle", "--without-gossip")
-        return self._spawn("worker", "-m", "celery", "-A", "workers.main", *arguments)
+        child = self._spawn("worker", "-m", "celery", "-A", "workers.main", *arguments)
+        self._workers.append(child)
+        return child
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No worker moves inside: what is posted is still pending when the block ends."""
+        workers = [psutil.Process(child.pid) for child in self._workers if child.exit_code() is None]
+        for worker in workers:
+            worker.suspend()
+        try:
+            eventually(lambda: all(worker.status() == psutil.STATUS_STOPPED for worker in workers))
+            yield
+        finally:
+            for worker in workers:
+                worker.resume()
 
     def beat(self) -> Child:
         places = self._stack.data_dir / f"beat-{self.database.name}-{free_port()}"

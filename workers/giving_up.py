@@ -62,5 +62,7 @@ def _park(
         work.turns.settle(session, first=batch.first, last=batch.last, state="dead", second_pass=None)
         work.sessions.apply(session.session_key, applied=batch.last, language=None)
         applied = batch.last
-    due = settle_head(work, session, applied=applied, fold_cap=None, tools=tools)
+    # No success: the cap stays, and what a split gave back is due at once.
+    cap = work.sessions.head(session.session_key).fold_cap
+    due = settle_head(work, session, applied=applied, fold_cap=cap, tools=tools)
     return ["extract", "summarize"] if due else []

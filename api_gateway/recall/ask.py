@@ -10,7 +10,7 @@ from typing import Literal
 from shared.domain.errors import EmbedderUnavailable, IndexUnavailable
 from shared.domain.ids import UserKey
 from shared.domain.memory import Kind
-from shared.ports import Embedder, Hit, Hits, SparseVector, Vector, VectorIndex
+from shared.ports import Embedder, Hits, SparseVector, Vector, VectorIndex
 from shared.text.lexical import query_vector
 
 # As `degraded` names them.
@@ -19,11 +19,9 @@ Part = Literal["embedder", "vectors"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """`channel` is how many hits a channel of the index gives, `issues` how many of the user's nearest
-    issues are looked at for an open one."""
+    """`channel` is how many hits a channel of the index gives."""
 
     channel: int = 50
-    issues: int = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +44,6 @@ class Pointers:
     """What the index answered: ids that may be stale, never text. `hits` is None when it did not answer."""
 
     hits: Hits | None
-    issues: Sequence[Hit] = ()
 
     @property
     def degraded(self) -> tuple[Part, ...]:
@@ -64,18 +61,9 @@ def question(text: str, *, embedder: Embedder, deadline: float) -> Question:
 
 
 def pointers(
-    asked: Question, *, user_key: UserKey | None, index: VectorIndex, kinds: Sequence[Kind]
+    asked: Question, *, user_key: UserKey | None, index: VectorIndex, kinds: Sequence[Kind] = ()
 ) -> Pointers:
     return Pointers(hits=_hits(asked, user_key=user_key, index=index, kinds=kinds))
-
-
-def pointers_and_issues(asked: Question, *, user_key: UserKey | None, index: VectorIndex) -> Pointers:
-    hits = _hits(asked, user_key=user_key, index=index, kinds=())
-    issues = _hits(asked, user_key=user_key, index=index, kinds=("issue",)) if hits else None
-    if issues is None:
-        return Pointers(hits=hits)
-    nearest = [*issues.dense[: Asking().issues], *issues.lexical[: Asking().issues]]
-    return Pointers(hits=hits, issues=nearest)
 
 
 def _embedded(text: str, *, embedder: Embedder, deadline: float) -> Vector | None:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import get_args
 
-from api_gateway.recall.ask import Part, Pointers, Question, pointers, pointers_and_issues, question
+from api_gateway.recall.ask import Part, Pointers, Question, pointers, question
 from api_gateway.recall.channels import channels
 from api_gateway.recall.query import ContextRequest, SearchRequest, searched
 from api_gateway.recall.rank import Candidate, candidates
@@ -42,6 +42,7 @@ class Reach:
     condensed: int = 64
     owed: int = 200
     by_text: int = 50
+    issues: int = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +66,21 @@ def gather(
 ) -> Gathered:
     text = _query(request, begin=begin, counter=counter)
     asked = question(text, embedder=embedder, deadline=request.embed_seconds)
-    pointed = pointers_and_issues(asked, user_key=request.user_key, index=index)
+    pointed = pointers(asked, user_key=request.user_key, index=index)
     with begin() as work:
         turns, entries = _session(work, session=request.session)
         profile = work.memories.profile(request.user_key) if request.user_key else []
         recalled = _recalled(work.memories, user_key=request.user_key, asked=asked, pointed=pointed)
-    issues = _open_issues(recalled, session=request.session)
+        issues = _open_issues(work.memories, session=request.session)
+    found = {each.memory.memory_id for each in recalled}
+    unfound = [issue for issue in issues if issue.memory_id not in found]
     return Gathered(
         turns=turns,
         pending=_pending(turns, session=request.session),
         condensed=entries,
         profile=profile,
-        candidates=[each for each in recalled if each.ranks or each.memory.memory_id in issues],
-        open_issues=issues,
+        candidates=[*recalled, *candidates(unfound, channels={})],
+        open_issues=frozenset(issue.memory_id for issue in issues),
         degraded=(*asked.degraded, *pointed.degraded),
     )
 
@@ -137,7 +140,7 @@ def _recalled(
     owed = memories.owed(user_key, embedder=asked.embedder, limit=Reach().owed)
     made = channels(asked, pointers=pointed, owed=owed, by_text=by_text)
     hits = [hit for found in made.values() for hit in found]
-    wanted = dict.fromkeys(hit.memory_id for hit in [*hits, *pointed.issues])
+    wanted = dict.fromkeys(hit.memory_id for hit in hits)
     served = memories.hydrate(list(wanted), only=only or MemoryFilter())
     return candidates(served, channels=made)
 
@@ -147,13 +150,5 @@ def _by_text(memories: RecallMemories, *, user_key: UserKey, asked: Question) ->
     return memories.search_text(user_key, words=words, limit=Reach().by_text) if words else []
 
 
-def _open_issues(recalled: Sequence[Candidate], *, session: SessionRow | None) -> frozenset[MemoryId]:
-    """Live issues of this session: one that is resolved is superseded or closed, thus not live or ended."""
-    return frozenset(
-        candidate.memory.memory_id
-        for candidate in recalled
-        if session is not None
-        and candidate.memory.kind == "issue"
-        and candidate.memory.session_key == session.session_key
-        and candidate.memory.valid_to is None
-    )
+def _open_issues(memories: RecallMemories, *, session: SessionRow | None) -> list[Memory]:
+    return memories.open_issues(session.session_key, limit=Reach().issues) if session else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from api_gateway.recall.elements import ELLIPSIS, remembered
 from api_gateway.recall.older import Piece
 from api_gateway.recall.rank import Ranked
-from shared.domain.ids import TurnId
+from shared.domain.ids import MemoryId, TurnId
 from shared.domain.memory import Memory
 from shared.ports import TokenCounter
 
@@ -25,21 +25,29 @@ class LongTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """A memory longer than `longest` tokens is cut to its head, so that one does not crowd out the others."""
+    """A memory longer than `longest` tokens is cut to its head, so that one does not crowd out the others.
+    What was rendered once is kept."""
 
     counter: TokenCounter
     longest: int
+    made: dict[MemoryId, Piece] = field(default_factory=dict)
 
     def pieces(self, ranked: Sequence[Ranked], *, limit: int) -> tuple[Piece, ...]:
         """In the order given, as far as `limit` tokens can reach."""
-        made: list[Piece] = []
+        found: list[Piece] = []
         used = 0
         for each in ranked:
             if used > limit:
                 break
-            made.append(self._piece(each))
-            used += made[-1].tokens
-        return tuple(made)
+            found.append(self._kept(each))
+            used += found[-1].tokens
+        return tuple(found)
+
+    def _kept(self, ranked: Ranked) -> Piece:
+        memory_id = ranked.memory.memory_id
+        if memory_id not in self.made:
+            self.made[memory_id] = self._piece(ranked)
+        return self.made[memory_id]
 
     def _piece(self, ranked: Ranked) -> Piece:
         text = ranked.memory.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from api_gateway.recall.elements import ELLIPSIS, compressed, said, verbatim
 from api_gateway.recall.exchange import Exchange
@@ -56,22 +56,30 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condenser:
-    """`share_removed` is what shortening takes from a turn that no entry has compressed."""
+    """`share_removed` is what shortening takes from a turn that no entry has compressed. What was rendered is
+    kept: it is asked for again with another window."""
 
     session: SessionRow
     counter: TokenCounter
     share_removed: float
+    made: dict[tuple[bool, int], Older] = field(default_factory=dict)
 
     def olders(self, past: Sequence[CondensedEntry | Exchange], *, limit: int) -> list[Older]:
         """In the order given, as far as `limit` tokens can reach."""
-        made: list[Older] = []
+        found: list[Older] = []
         used = 0
         for each in past:
             if used > limit:
                 break
-            made.append(self._entry(each) if isinstance(each, CondensedEntry) else self._exchange(each))
-            used += made[-1].brief.tokens
-        return made
+            found.append(self._older(each))
+            used += found[-1].brief.tokens
+        return found
+
+    def _older(self, each: CondensedEntry | Exchange) -> Older:
+        key = (isinstance(each, CondensedEntry), _first(each))
+        if key not in self.made:
+            self.made[key] = self._entry(each) if isinstance(each, CondensedEntry) else self._exchange(each)
+        return self.made[key]
 
     def _entry(self, entry: CondensedEntry) -> Older:
         ids = tuple(turn_id(self.session.session_key, sequence=n) for n in _covered(entry))

@@ -7,7 +7,7 @@ condensed memory, profile, memories. Rendered in the order of what changes least
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from api_gateway.recall.older import Condenser, Older, Past, Piece, fill_condens
 from api_gateway.recall.query import ContextRequest, Section
 from api_gateway.recall.rank import Ranked
 from api_gateway.recall.working import fill_working, newest_user, required, shortened, window
-from shared.domain.ids import TurnId
+from shared.domain.ids import MemoryId, TurnId
 from shared.ports import TokenCounter
 
 # A memory may take a quarter of the long-term share, and this much of the smallest.
@@ -71,9 +71,13 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packer:
+    """Packs one context: rows are rendered once, though shares are granted before they are filled."""
+
     request: ContextRequest
     form: Form
     counter: TokenCounter
+    made_olders: dict[tuple[bool, int], Older] = field(default_factory=dict)
+    made_pieces: dict[MemoryId, Piece] = field(default_factory=dict)
 
     def pack(self, materials: Materials) -> Packed:
         """Within the budget where counts add up, but for a newest user turn that is longer by itself."""
@@ -130,7 +134,10 @@ class Packer:
         if materials.past is None or "condensed" not in self.request.include:
             return []
         condenser = Condenser(
-            session=materials.past.session, counter=self.counter, share_removed=self.request.share_removed
+            session=materials.past.session,
+            counter=self.counter,
+            share_removed=self.request.share_removed,
+            made=self.made_olders,
         )
         return condenser.olders(materials.past.before(kept), limit=total)
 
@@ -138,7 +145,11 @@ class Packer:
         self, materials: Materials, *, verbatim: frozenset[TurnId], total: int, limit: int
     ) -> LongTerm:
         share = round(total * self.request.split.long_term)
-        shelf = Shelf(counter=self.counter, longest=max(share // _MEMORIES_AT_LEAST, _SHORTEST_MEMORY))
+        shelf = Shelf(
+            counter=self.counter,
+            longest=max(share // _MEMORIES_AT_LEAST, _SHORTEST_MEMORY),
+            made=self.made_pieces,
+        )
         profile = materials.profile if "profile" in self.request.include else ()
         ranked = materials.ranked if "memories" in self.request.include else ()
         fresh = unrepeated(ranked, verbatim=verbatim, profile=[each.memory for each in profile])

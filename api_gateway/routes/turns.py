@@ -174,9 +174,12 @@ def post_turns(
 
 def new_turn(turn: TurnBody, *, gateway: Gateway, tenant_id: TenantId) -> NewTurn:
     text = turn.text()
+    calls = [call.call() for call in turn.tool_calls]
     limit = gateway.settings.gateway.turn_limit
-    if len(text.encode()) > limit:
-        raise TooLarge("turn_too_large", f"a turn's text may have {limit} bytes; split or shorten it")
+    if len(text.encode()) + sum(len(call.arguments.encode()) for call in calls) > limit:
+        raise TooLarge(
+            "turn_too_large", f"a turn's text and arguments may have {limit} bytes; split or shorten them"
+        )
     return NewTurn(
         client_id=turn.id,
         role=turn.role,
@@ -186,7 +189,7 @@ def new_turn(turn: TurnBody, *, gateway: Gateway, tenant_id: TenantId) -> NewTur
         created_at=turn.created_at,
         name=turn.name,
         speaker=turn.speaker,
-        tool_calls=[call.call() for call in turn.tool_calls],
+        tool_calls=calls,
         tool_call_id=turn.tool_call_id,
         images=turn.images(),
         metadata=turn.metadata,

@@ -28,14 +28,18 @@ def import_file(file: File, *, wait: Wait = False) -> None:
     with its number and does not stop the others. Reads TURNKEEP_URL and TURNKEEP_API_KEY.
     """
     from infra.calls import Calls
-    from infra.imports.run import await_done, import_turns
+    from infra.imports.run import await_done, flush, import_turns
 
-    with Calls(_required("TURNKEEP_URL"), key=_required("TURNKEEP_API_KEY")) as calls, _progress() as progress:
+    with (
+        Calls(_required("TURNKEEP_URL"), key=_required("TURNKEEP_API_KEY")) as calls,
+        _progress() as progress,
+    ):
         sending = progress.add_task("sending", total=_size(file))
         tally = import_turns(file, calls=calls, advance=lambda size: progress.advance(sending, size))
         turns = None
         if wait:
             waiting = progress.add_task("working", total=None)
+            flush(tally.sessions, calls=calls)
             turns = await_done(
                 calls, pending=lambda count: progress.update(waiting, description=f"{count} pending")
             )
@@ -66,5 +70,6 @@ def _size(file: BinaryIO) -> int | None:
 @contextmanager
 def _progress() -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(file=sys.stderr)) as progress:
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         yield progress

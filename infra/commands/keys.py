@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from sqlalchemy import Engine
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 URL = "TURNKEEP_POSTGRES__MIGRATION_URL"
-app = typer.Typer(name="keys", help="API keys: make, list, revoke.", no_args_is_help=True)
+app = typer.Typer(
+    name="keys", help="API keys: make, list, revoke.", no_args_is_help=True, rich_markup_mode="markdown"
+)
 Json = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
 
 
@@ -58,7 +62,7 @@ def revoke(key_id: Annotated[str, typer.Argument(help="As `turnkeep keys list` s
 
 
 @contextmanager
-def _owner() -> Iterator[Engine]:
+def _owner() -> "Iterator[Engine]":
     from infra.migrate import head
     from infra.preflight import reaching_postgres
     from shared.settings import load, require

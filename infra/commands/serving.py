@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from shared.settings import Settings
-
 Queues = Annotated[
     str | None,
-    typer.Option(help="Only these, with commas: extract, summarize, embed, merge, index, upkeep.", show_default=False),
+    typer.Option(
+        help="Only these, with commas: extract, summarize, embed, merge, index, upkeep.", show_default=False
+    ),
 ]
 
 

@@ -12,7 +12,9 @@ from infra.said import say, stop_on_signals
 DataDir = Annotated[Path | None, typer.Option(help="Kept for the next start; without it, a fresh one.")]
 Port = Annotated[
     int | None,
-    typer.Option(min=0, max=65_535, help="Of the gateway; 0 is any free one. [default: 8080]", show_default=False),
+    typer.Option(
+        min=0, max=65_535, help="Of the gateway, 8080 unless set; 0 is any free one.", show_default=False
+    ),
 ]
 Workers = Annotated[int, typer.Option(min=1, max=64, help="Worker processes; two or more split the kinds.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON line when ready, and nothing else.")]
@@ -21,15 +23,17 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON line when ready, an
 def up(*, data_dir: DataDir = None, port: Port = None, workers: Workers = 2, json: Json = False) -> None:
     """Run the whole stack embedded, in the foreground, until Ctrl-C.
 
-    PostgreSQL, Valkey, a vector server, the gateway, beat and the workers are processes of their own. Settings
-    TURNKEEP_… reach them, except those that name servers of your own: `up` uses its own servers.
+    PostgreSQL, Valkey, a vector server, the gateway, beat and the workers are processes of their own.
+    Settings TURNKEEP_… reach them, except those that name servers of yours: `up` uses its own.
+    With two workers or more, one computes vectors where the next extracts, summarizes and merges.
     """
     from infra.kept import data_home
     from infra.up import RunningStack, plan
 
     planned = plan(os.environ, port=port, workers=workers)
-    for name in planned.ignored:
-        say(f"{name} is set aside: `up` runs its own servers; use `gateway`, `worker` and `beat` with yours.")
+    if planned.ignored:
+        names = ", ".join(planned.ignored)
+        say(f"set aside: {names}; `up` runs its own servers, `gateway`, `worker` and `beat` use yours.")
     stop_on_signals()
     try:
         with data_home(data_dir) as home, RunningStack(home, plan=planned) as running:

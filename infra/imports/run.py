@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from infra.calls import Calls
+from infra.calls import Calls, session_path
 from infra.imports.batches import gather
 from infra.imports.lines import BadLine, Line, read
 from infra.imports.sending import send_all
@@ -16,11 +16,12 @@ POLL_SECONDS = 0.2
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Grows while the import runs."""
+    """Grows while the import runs; `sessions` are those that got turns which were not there."""
 
     accepted: int = 0
     duplicates: int = 0
     refused: list[BadLine] = field(default_factory=list)
+    sessions: set[str] = field(default_factory=set)
 
 
 def import_turns(raw_lines: Iterable[bytes], *, calls: Calls, advance: Callable[[int], None]) -> Tally:
@@ -39,9 +40,17 @@ def import_turns(raw_lines: Iterable[bytes], *, calls: Calls, advance: Callable[
         tally.accepted += outcome.accepted
         tally.duplicates += outcome.duplicates
         tally.refused += outcome.refused
+        if outcome.accepted:
+            tally.sessions.add(outcome.session_id)
         advance(outcome.size)
     tally.refused.sort(key=lambda line: line.number)
     return tally
+
+
+def flush(sessions: Iterable[str], *, calls: Calls) -> None:
+    """Work on what is there; without it the last turns of a session wait until it was idle for a while."""
+    for session_id in sessions:
+        calls.post(session_path(session_id, "flush"))
 
 
 def await_done(calls: Calls, *, pending: Callable[[int], None]) -> dict[str, int]:

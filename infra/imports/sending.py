@@ -24,6 +24,7 @@ OF_THE_KEY = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 class Outcome:
     """`size` is the bytes of all its lines."""
 
+    session_id: str
     size: int
     accepted: int = 0
     duplicates: int = 0
@@ -59,18 +60,24 @@ def send(batch: Batch, *, calls: Calls) -> Outcome:
         if error.status in OF_THE_KEY:
             raise
         if len(batch.lines) > 1:
-            return _sum([send(half, calls=calls) for half in batch.halves()])
+            return _sum(*(send(half, calls=calls) for half in batch.halves()))
         line = batch.lines[0]
         refused = BadLine(number=line.number, size=line.size, reason=error.detail)
-        return Outcome(size=line.size, refused=[refused])
+        return Outcome(session_id=batch.session_id, size=line.size, refused=[refused])
     duplicates = sum(receipt["duplicate"] for receipt in answer["accepted"])
-    return Outcome(size=batch.size, accepted=len(batch.lines) - duplicates, duplicates=duplicates)
-
-
-def _sum(outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(
-        size=sum(outcome.size for outcome in outcomes),
-        accepted=sum(outcome.accepted for outcome in outcomes),
-        duplicates=sum(outcome.duplicates for outcome in outcomes),
-        refused=[line for outcome in outcomes for line in outcome.refused],
+        session_id=batch.session_id,
+        size=batch.size,
+        accepted=len(batch.lines) - duplicates,
+        duplicates=duplicates,
+    )
+
+
+def _sum(first: Outcome, second: Outcome) -> Outcome:
+    return Outcome(
+        session_id=first.session_id,
+        size=first.size + second.size,
+        accepted=first.accepted + second.accepted,
+        duplicates=first.duplicates + second.duplicates,
+        refused=[*first.refused, *second.refused],
     )

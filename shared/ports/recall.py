@@ -35,6 +35,10 @@ class RecallMemories(Protocol):
         """The user's live slot memories, one a slot."""
         ...
 
+    def open_issues(self, session_key: SessionKey, *, limit: int) -> list[Memory]:
+        """Of this session, newest first. One that is resolved was superseded or has ended."""
+        ...
+
     def search_text(self, user_key: UserKey, *, words: Sequence[str], limit: int) -> list[Memory]:
         """Lexical search without the index, for when the vector server is down; best first."""
         ...

@@ -24,7 +24,7 @@ LEXICAL = "lexical"
 
 def connect(url: str, *, api_key: str | None, timeout: float) -> QdrantClient:
     # As metadata: given as `api_key` the client warns about plain HTTP, which is what loopback speaks.
-    headers = {"api-key": api_key} if api_key else None
+    headers = {"api-key": api_key} if api_key else {}
     return QdrantClient(
         url=url,
         metadata=headers,

@@ -21,6 +21,9 @@ POLL_SECONDS = 0.2
 # Work that makes no progress for so long will make none.
 STUCK_SECONDS = 120.0
 CONTEXT_TOKENS = 2_000
+ENOUGH = 0.97
+# A turn leaves its episode, and every second one a statement or so.
+TURNS_A_MEMORY = 0.6
 USER = "customer"
 
 
@@ -64,26 +67,20 @@ def done(bench: Bench, *, clients: int, count: int) -> Figure:
 
 def filled(bench: Bench, *, memories: int) -> int:
     """Post turns of one user until about so many memories of them are indexed; returns how many there are."""
-    client = bench.client()
-    found = 0
-    sessions = 0
-    while found < 0.97 * memories:
-        missing = memories - found
-        count = max(LARGEST_BATCH // 2, int(missing * 0.9))
-        requests = list(
-            posts(f"f{sessions}", count=count, batch=LARGEST_BATCH, seed=sessions, flush=True, user=USER)
-        )
-        for request in requests:
-            client.post(request)
-        sessions += 1
+    found = memories_of(bench)
+    while found < ENOUGH * memories:
+        count = max(LARGEST_BATCH // 2, int((memories - found) * TURNS_A_MEMORY))
+        requests = posts(f"f{found}", count=count, batch=LARGEST_BATCH, seed=found, flush=True, user=USER)
+        drive([list(requests)], port=bench.stack.port, key=bench.key)
         wait_until_done(bench, indexed=True)
-        found = memories_of(client)
-    client.close()
+        found = memories_of(bench)
     return found
 
 
-def memories_of(client: Client) -> int:
+def memories_of(bench: Bench) -> int:
+    client = bench.client()
     told = client.get("/v1/stats")["memories"]
+    client.close()
     if not isinstance(told, dict):
         raise TypeError("stats without memories")
     return int(told["hot"]) + int(told["warm"])

@@ -92,6 +92,11 @@ class StoredMemories:
         del user_key
         return list(self.store.slots)
 
+    def open_issues(self, session_key: SessionKey, *, limit: int) -> list[Memory]:
+        issues = [row for row in self._rows() if row.kind == "issue" and row.state == "live"]
+        found = [row for row in issues if row.session_key == session_key and row.valid_to is None]
+        return sorted(found, key=lambda row: row.valid_from, reverse=True)[:limit]
+
     def search_text(self, user_key: UserKey, *, words: Sequence[str], limit: int) -> list[Memory]:
         del user_key
         scored = [(len(content_words(memory.text) & set(words)), memory) for memory in self._rows()]

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from shared.domain.ids import BatchId, MemoryId, SessionKey, TenantId, UserKey
 from shared.domain.session import Claim, QueueName, StepName
 from shared.ports import DebtClaim
-from shared.stores.postgres.engine import Params, Repository, transaction
+from shared.stores.postgres.engine import Params, Repository, statement, transaction
 
 # How often a claim that met another is looked for again; then the sweep rings.
 LOOKS = 8
@@ -189,13 +189,13 @@ class Dispatch:
     def turns_unpartitioned(self) -> int:
         return cast("int", self._rows(UNPARTITIONED, {})[0][0])
 
-    def _rows(self, statement: str, params: Params) -> Sequence[Row[tuple[object, ...]]]:
-        with transaction(self._engine) as connection:
-            return Repository(connection).rows(statement, params)
+    def _rows(self, sql: str, params: Params) -> Sequence[Row[tuple[object, ...]]]:
+        with statement(self._engine) as connection:
+            return Repository(connection).rows(sql, params)
 
-    def _run(self, statement: str, params: Params) -> int:
-        with transaction(self._engine) as connection:
-            return Repository(connection).run(statement, params)
+    def _run(self, sql: str, params: Params) -> int:
+        with statement(self._engine) as connection:
+            return Repository(connection).run(sql, params)
 
 
 def _claim_due(table: Repository, params: dict[str, object]) -> Sequence[Row[tuple[object, ...]]]:

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from shared.domain.errors import Missing, Unauthorized
 from shared.domain.ids import TenantId
-from shared.stores.postgres.engine import Repository, transaction
+from shared.stores.postgres.engine import Repository, statement, transaction
 
 PREFIX = "tk"
 ALL_SCOPES = ("turns:write", "context:read", "memories:read", "memories:write", "erase", "admin")
@@ -65,7 +65,7 @@ def authenticate(engine: Engine, *, token: str) -> Caller:
     )
     if prefix != PREFIX or not key_id.isalnum() or not secret or not token.isascii():
         raise wrong
-    with transaction(engine) as connection:
+    with statement(engine) as connection:
         row = Repository(connection).row(FIND, {"key_id": key_id})
     expected = bytes(row.secret_sha256) if row else b""
     if not hmac.compare_digest(hashlib.sha256(secret.encode()).digest(), expected) or row is None:

@@ -66,9 +66,17 @@ order by m.created_at desc, m.memory_id desc limit :limit
 PROFILE = (
     PLAIN
     + """
-  and m.memory_id in (select memory_id from slots where user_key = :user_key)
+  and m.memory_id = any(array(select memory_id from slots where user_key = :user_key))
   and m.state = 'live' and not m.wrong and m.kind <> 'summary'
 order by m.slot_subject, m.slot_attribute
+"""
+)
+OPEN_ISSUES = (
+    PLAIN
+    + """
+  and m.memory_id = any(array(select memory_id from memory_sources where session_key = :session_key))
+  and m.kind = 'issue' and m.state = 'live' and not m.wrong and m.valid_to is null
+order by m.valid_from desc, m.memory_id limit :limit
 """
 )
 OWED = READ.format(
@@ -134,6 +142,10 @@ class MemoryReads(Repository):
 
     def profile(self, user_key: UserKey) -> list[Memory]:
         return [memory_of(row) for row in self.rows(PROFILE, {"user_key": user_key})]
+
+    def open_issues(self, session_key: SessionKey, *, limit: int) -> list[Memory]:
+        rows = self.rows(OPEN_ISSUES, {"session_key": session_key, "limit": limit})
+        return [memory_of(row) for row in rows]
 
     def owed(self, user_key: UserKey, *, embedder: str, limit: int) -> list[OwedMemory]:
         rows = self.rows(OWED, {"user_key": user_key, "embedder": embedder, "limit": limit})

@@ -37,6 +37,17 @@ insert into session_heads (tenant_id, session_key)
 select tenant_id, session_key from sessions where session_key = :session_key
 on conflict do nothing
 """
+RESUME = """
+select s.session_key, s.session_id, s.user_key, u.user_id, s.user_epoch, s.epoch, s.applied, s.language,
+       s.created_at, s.closed_at, s.outcome, s.wrap_up,
+       h.next_seq, h.triggered, h.flush_to, h.close_requested, h.pending_rounds, h.pending_tokens,
+       h.tool_finished, h.last_budget, h.fold_cap
+from sessions s
+join users u on u.tenant_id = s.tenant_id and u.user_key = s.user_key and u.epoch = s.user_epoch
+join session_heads h on h.tenant_id = s.tenant_id and h.session_key = s.session_key
+where s.session_id = :session_id and s.user_key = :user_key and s.epoch = 0 and s.closed_at is null
+for update of h
+"""
 HEAD = """
 select next_seq, due_at, triggered, flush_to, close_requested, pending_rounds, pending_tokens, tool_finished,
        last_budget, fold_cap
@@ -97,6 +108,15 @@ class Sessions(Repository):
         """Newest first, those after `after`."""
         rows = self.rows(OF_USER, page_params(after) | {"user_key": user_key, "limit": limit})
         return [session_row(row) for row in rows]
+
+    def resume(self, session_id: str, *, user_key: UserKey) -> tuple[SessionRow, Head] | None:
+        """The open session and its locked head in one statement. The user must be locked already: what an
+        erasure did while it was waited for is seen only by a statement that begins afterwards.
+
+        None when there is more to it: the session is to be made, opened again or refused.
+        """
+        row = self.row(RESUME, {"session_id": session_id, "user_key": user_key})
+        return (session_row(row), head_row(row)) if row else None
 
     def join(self, session_id: str, *, user: UserRow, fresh_key: UUID) -> SessionRow:
         """The user's live session of this id, made under `fresh_key` if there is none.
