@@ -14,7 +14,8 @@ from shared.domain.errors import IndexUnavailable
 from shared.stores.postgres.engine import revision
 from shared.stores.qdrant import reaching
 
-PROBE_SECONDS = 2
+# A broker that takes connections and answers nothing must not make the gateway look dead.
+BROKER_PROBE = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,8 @@ class Probes:
 
     def _broker(self) -> str:
         try:
-            with Connection(self.broker_url, connect_timeout=PROBE_SECONDS) as connection:
-                connection.ensure_connection(max_retries=1, timeout=PROBE_SECONDS)
+            with Connection(self.broker_url, transport_options=BROKER_PROBE) as connection:
+                connection.ensure_connection(max_retries=0)
         except (OperationalError, OSError) as error:
             return f"does not answer ({type(error).__name__})"
         return "ok"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from uuid import uuid4
 
 import anyio.to_thread
 import structlog
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from api_gateway import errors
 from api_gateway.accept import AcceptPolicy
@@ -54,7 +56,7 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
     qdrant = composition.prepared_qdrant(settings, embedder=embedder)
     metrics = Metrics()
     begin = begin_on(engine)
-    app = FastAPI(title="Turnkeep", version="0.1.0", lifespan=lifespan)
+    app = FastAPIOffline(title="Turnkeep", version=version("turnkeep"), lifespan=lifespan)
     app.state.gateway = Gateway(
         settings=settings,
         engine=engine,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -12,6 +12,9 @@ import psutil
 
 CLIENT = "client"
 OTHERS = "others"
+# Shares of a core.
+FULL = 0.85
+NOTABLE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +32,8 @@ class Split:
 
 
 class Meter:
-    def __init__(self, roots: Mapping[str, Sequence[int]]) -> None:
-        self._roots = {CLIENT: [os.getpid()], **roots}
+    def __init__(self, roots: Mapping[str, int]) -> None:
+        self._roots = {CLIENT: os.getpid(), **roots}
 
     @contextmanager
     def measured(self) -> Iterator[Split]:
@@ -43,10 +46,7 @@ class Meter:
     def _read(self) -> Reading:
         times = psutil.cpu_times()
         busy = sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
-        parts = {
-            name: sum(_seconds(pid, tree=name != CLIENT) for pid in pids)
-            for name, pids in self._roots.items()
-        }
+        parts = {name: _seconds(pid, tree=name != CLIENT) for name, pid in self._roots.items()}
         return Reading(at=perf_counter(), busy=busy, parts=parts)
 
 
@@ -75,22 +75,17 @@ def _own(process: psutil.Process) -> float:
 
 
 def bound(cores: Mapping[str, float], *, count: int, clients: int) -> str:
-    """What the figure is bound by, from who used how many cores.
+    """What holds a figure back, from who kept how many of `count` cores busy meanwhile.
 
-    A Python process runs one thread at a time, so its bound is one core; a machine without idle cores bounds
-    whatever runs on it; and one client that leaves cores idle waits for its own answers.
+    A Python process works on one core, so one that is busy all the time is a bound of its own while other cores
+    are idle. A single client waits for each answer, and the path of one request is its bound.
     """
-    total = sum(cores.values())
-    order = sorted(cores, key=lambda name: -cores[name])
-    shares = ", ".join(f"{name} {cores[name]:.2f}" for name in order if cores[name] >= SMALLEST_SHARE)
-    if total >= FULL * count:
-        return f"all {count} cores busy ({shares})"
-    if cores.get("gateway", 0.0) >= FULL:
-        return f"one core of the gateway ({shares})"
-    if clients == 1:
-        return f"the path of one request at a time ({shares} cores)"
-    return f"waiting, not processors ({shares} cores)"
-
-
-FULL = 0.85
-SMALLEST_SHARE = 0.05
+    if sum(cores.values()) >= FULL * count:
+        others = cores.get(OTHERS, 0.0)
+        shared = f", {others:.1f} of them by other programs" if others >= NOTABLE else ""
+        return f"all {count} cores{shared}"
+    ours = {name: share for name, share in cores.items() if name != OTHERS}
+    busiest = max(ours, key=lambda name: ours[name])
+    if ours[busiest] >= FULL:
+        return f"the core of the {busiest}"
+    return "one request at a time" if clients == 1 else "waiting, not processors"

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,11 @@ STOP_SECONDS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """`roots` names the processes by their part; what they have spawned counts with them."""
+    """`roots` names the process of each part; what it has spawned counts with it."""
 
     url: str
     database_url: str
-    roots: Mapping[str, Sequence[int]]
+    roots: Mapping[str, int]
 
     @property
     def port(self) -> int:
@@ -60,8 +60,15 @@ def _ready(up: subprocess.Popen[bytes], *, log: Path) -> Stack:
     if not line:
         raise RuntimeError(f"`turnkeep up` did not start: {log.read_text(errors='replace')[-2000:]}")
     told = orjson.loads(line)
-    pids = {name: found if isinstance(found, list) else [found] for name, found in told["pids"].items()}
-    return Stack(url=told["url"], database_url=told["database_url"], roots=pids)
+    return Stack(url=told["url"], database_url=told["database_url"], roots=dict(_parts(told["pids"])))
+
+
+def _parts(pids: Mapping[str, int | list[int]]) -> Iterator[tuple[str, int]]:
+    for name, found in pids.items():
+        if isinstance(found, int):
+            yield name, found
+        else:
+            yield from ((f"{name.removesuffix('s')} {place}", pid) for place, pid in enumerate(found, 1))
 
 
 def _stop(up: subprocess.Popen[bytes]) -> None:

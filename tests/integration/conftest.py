@@ -26,7 +26,7 @@ def door(quiet_gateway: GatewayProcess, api: httpx2.Client) -> Door:
     return Door(quiet_gateway, api)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def live(running: Deployment, running_gateway: GatewayProcess) -> Iterator[httpx2.Client]:
     """A new tenant's client, where workers run."""
     with running_gateway.client(running.database.tenant()) as client:

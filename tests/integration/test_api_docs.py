@@ -1,0 +1,20 @@
+"""The API's own description works without the internet."""
+
+from __future__ import annotations
+
+import re
+
+import httpx2
+
+
+def test_the_documentation_page_loads_nothing_from_elsewhere(api: httpx2.Client) -> None:
+    page = api.get("/docs").raise_for_status().text
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert any(part.endswith(".js") for part in parts)
+    assert [part for part in parts if "//" in part] == []
+    assert all(api.get(part).status_code == 200 for part in parts)
+
+
+def test_the_description_names_every_call(api: httpx2.Client) -> None:
+    paths = api.get("/openapi.json").raise_for_status().json()["paths"]
+    assert {"/v1/sessions/{session_id}/turns", "/v1/memories/search", "/v1/stats", "/readyz"} <= set(paths)
