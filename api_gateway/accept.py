@@ -43,7 +43,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """`due` says that the session's pending turns should be worked on now: ring the bell."""
+    """`due` says that these turns made the session due: ring the bell. What was due before has been rung."""
 
     receipts: Sequence[Receipt]
     due: bool
@@ -173,7 +173,7 @@ def _add(
         due=due,
         idle_seconds=policy.flush.idle / timedelta(seconds=1),
     )
-    return due or head.triggered
+    return due and not head.triggered
 
 
 def grown(pending: Pending, *, new: Sequence[NewTurn]) -> Pending:

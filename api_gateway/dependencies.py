@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -38,6 +39,7 @@ class Gateway:
     open_index: OpenIndex
     embedder: Embedder
     counter: TokenCounter
+    counter_for: Callable[[str], TokenCounter]
     bell: QuietBell
     accept_policy: AcceptPolicy
     usage: Usage
@@ -122,7 +124,7 @@ async def current_delivery(
 CurrentDelivery = Annotated[Delivery, Depends(current_delivery)]
 
 
-def _unescaped(segment: str) -> str:
+def unescaped(segment: str) -> str:
     """Undoes what `routable` leaves encoded."""
     return segment.replace("%2F", "/").replace("%25", "%")
 
@@ -130,7 +132,7 @@ def _unescaped(segment: str) -> str:
 Identifier = Annotated[
     str,
     Path(min_length=1, max_length=LONGEST_ID),
-    BeforeValidator(_unescaped),
+    BeforeValidator(unescaped),
     AfterValidator(storable),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kombu import Connection
 from kombu.exceptions import OperationalError
@@ -11,11 +11,15 @@ from qdrant_client import QdrantClient
 from sqlalchemy import Engine
 
 from shared.domain.errors import IndexUnavailable
+from shared.inference.deadline import BoundedThreads, Overloaded
 from shared.stores.postgres.engine import revision
 from shared.stores.qdrant import reaching
 
-# A broker that takes connections and answers nothing must not make the gateway look dead.
-BROKER_PROBE = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+# Whoever takes connections and answers nothing must not make the gateway look dead too.
+PROBE_SECONDS = 0.5
+BROKER_PROBE = dict.fromkeys(
+    ("socket_connect_timeout", "socket_timeout", "read_timeout", "write_timeout"), PROBE_SECONDS
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,9 @@ class Probes:
     broker_url: str
     qdrant: QdrantClient
     alias: str
+    threads: BoundedThreads = field(
+        default_factory=lambda: BoundedThreads(threads=1, waiting=1, name="probe")
+    )
 
     def read(self) -> Mapping[str, str]:
         """`ok`, or what is wrong, a dependency each."""
@@ -38,7 +45,9 @@ class Probes:
 
     def _broker(self) -> str:
         try:
-            with Connection(self.broker_url, transport_options=BROKER_PROBE) as connection:
+            with Connection(
+                self.broker_url, connect_timeout=PROBE_SECONDS, transport_options=BROKER_PROBE
+            ) as connection:
                 connection.ensure_connection(max_retries=0)
         except (OperationalError, OSError) as error:
             return f"does not answer ({type(error).__name__})"
@@ -46,8 +55,11 @@ class Probes:
 
     def _vectors(self) -> str:
         try:
-            with reaching():
-                found = self.qdrant.collection_exists(self.alias)
-        except IndexUnavailable:
+            found = self.threads.call(self._has_collection, deadline=PROBE_SECONDS)
+        except (IndexUnavailable, TimeoutError, Overloaded):
             return "does not answer"
         return "ok" if found else "has no collection yet"
+
+    def _has_collection(self) -> bool:
+        with reaching():
+            return self.qdrant.collection_exists(self.alias)

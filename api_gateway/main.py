@@ -23,7 +23,7 @@ from api_gateway.usage import Usage
 from shared import composition
 from shared.broker import CeleryBell, Outcome, QuietBell, celery_app
 from shared.domain.errors import EmbedderUnavailable
-from shared.domain.policy import BudgetSplit
+from shared.inference.tokens import counter_for
 from shared.ports import Embedder
 from shared.settings import Settings, load, require
 from shared.stores.postgres.engine import check_revision
@@ -65,10 +65,11 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
         open_index=composition.open_index(settings, client=qdrant),
         embedder=embedder,
         counter=composition.counter(),
+        counter_for=counter_for,
         bell=_bell(settings, url=broker_url, metrics=metrics),
         accept_policy=AcceptPolicy(
             flush=composition.flush_policy(settings),
-            split=BudgetSplit(),
+            split=composition.budget_split(settings),
             redactor=KeepAll(),
             fresh_key=uuid4,
         ),

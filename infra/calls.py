@@ -43,13 +43,16 @@ class GatewayUnreachable(TurnkeepError):
 
 
 class Calls:
-    """Threads may share one. Whatever is posted carries ids, so that sending it again does no harm."""
+    """Threads may share one; `key` None is for what needs none.
+
+    Whatever is posted carries ids, so that sending it again does no harm.
+    """
 
     def __init__(
         self,
         url: str,
         *,
-        key: str,
+        key: str | None,
         retry_seconds: float = RETRY_SECONDS,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
@@ -57,7 +60,7 @@ class Calls:
         stamina.instrumentation.set_on_retry_hooks(())
         self._url = url
         self._retry_seconds = retry_seconds
-        headers = {"Authorization": f"Bearer {key}"}
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx2.Client(
             base_url=url, headers=headers, timeout=CALL_SECONDS, transport=transport, trust_env=False
         )
@@ -82,7 +85,7 @@ class Calls:
 
     def _answer(self, request: httpx2.Request) -> Answer:
         try:
-            for attempt in stamina.retry_context(on=_pause, attempts=None, timeout=self._retry_seconds):
+            for attempt in stamina.retry_context(on=self._pause, attempts=None, timeout=self._retry_seconds):
                 with attempt:
                     answer: Answer = self._client.send(request).raise_for_status().json()
                     return answer
@@ -95,6 +98,18 @@ class Calls:
             ) from None
         raise AssertionError("retrying ended without an answer or an error")
 
+    def _pause(self, error: Exception) -> bool | float:
+        """Whether to try again, or the seconds to wait that the gateway asks for; not when it asks for too
+        many, because a wait is not cut short."""
+        if not isinstance(error, httpx2.HTTPStatusError):
+            return isinstance(error, httpx2.TransportError)
+        if error.response.status_code not in LATER:
+            return False
+        asked = error.response.headers.get("Retry-After", "")
+        if not asked.isdecimal():
+            return True
+        return float(asked) if float(asked) <= self._retry_seconds else False
+
     def _verdict(self, response: httpx2.Response) -> TurnkeepError:
         status, detail = response.status_code, _detail(response)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -106,16 +121,6 @@ class Calls:
 
 def session_path(session_id: str, *parts: str) -> str:
     return "/".join(("/v1/sessions", quote(session_id, safe=""), *parts))
-
-
-def _pause(error: Exception) -> bool | float:
-    """Whether to try again, or the seconds the gateway asks to wait."""
-    if not isinstance(error, httpx2.HTTPStatusError):
-        return isinstance(error, httpx2.TransportError)
-    if error.response.status_code not in LATER:
-        return False
-    asked = error.response.headers.get("Retry-After", "")
-    return float(asked) if asked.isdecimal() else True
 
 
 def _detail(response: httpx2.Response) -> str:

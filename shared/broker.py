@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
+from time import time
 from typing import Literal, get_args
 
 import structlog
@@ -21,6 +22,7 @@ from shared.settings import Broker, Worker
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TASK = "turnkeep.{}"
+RUNG_AT = "rung_at"  # a bell's header: seconds of wall clock
 # A bell that nobody took within this time is rung again by the sweep.
 BELL_SECONDS = 60
 log = structlog.get_logger(__name__)
@@ -107,7 +109,8 @@ class CeleryBell:
     def ring(self, *queues: QueueName) -> None:
         for queue in queues:
             try:
-                self._app.send_task(TASK.format(queue), queue=queue, expires=BELL_SECONDS)
+                headers = {RUNG_AT: time()}
+                self._app.send_task(TASK.format(queue), queue=queue, expires=BELL_SECONDS, headers=headers)
             except (OperationalError, OSError) as error:
                 self._count("failed")
                 log.warning("bell failed", stage=queue, error=type(error).__name__)

@@ -8,7 +8,8 @@ import structlog
 from qdrant_client import QdrantClient
 from sqlalchemy import Engine
 
-from shared.domain.errors import IndexUnavailable, SettingsError
+from shared.domain.errors import IndexUnavailable, Invalid, SettingsError
+from shared.domain.policy import BudgetSplit
 from shared.domain.session import FlushPolicy
 from shared.inference.embedders import make_embedder
 from shared.inference.tokens import counter_for
@@ -84,6 +85,15 @@ def prepared_qdrant(settings: Settings, *, embedder: Embedder) -> QdrantClient:
 
 def open_index(settings: Settings, *, client: QdrantClient) -> OpenIndex:
     return qdrant.index_on(client, alias=settings.qdrant.collection)
+
+
+def budget_split(settings: Settings) -> BudgetSplit:
+    chosen = settings.recall
+    try:
+        return BudgetSplit(working=chosen.working, condensed=chosen.condensed, long_term=chosen.long_term)
+    except Invalid as error:
+        names = "TURNKEEP_RECALL__WORKING, …__CONDENSED and …__LONG_TERM"
+        raise SettingsError(f"{names}: {error.detail}.") from None
 
 
 def flush_policy(settings: Settings) -> FlushPolicy:

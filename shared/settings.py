@@ -111,6 +111,9 @@ class Recall(Area):
     policy: Literal["fused", "source_similarity", "source_access", "source_decay"] = Field(
         "fused", description="How memories are ranked"
     )
+    working: float = Field(0.15, ge=0, le=1, description="Share of a context for the last turns, verbatim")
+    condensed: float = Field(0.35, ge=0, le=1, description="Share for the session's older turns")
+    long_term: float = Field(0.50, ge=0, le=1, description="Share for the customer's memories")
 
 
 class Log(Area):

@@ -6,13 +6,14 @@ from contextlib import ExitStack
 import pytest
 
 from infra.embedded.stack import EmbeddedStack
+from tests.joined import servers
 from tests.running import Database, Databases, Deployment, GatewayProcess, Tenant
 
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[EmbeddedStack]:
     """Real servers for the whole run, in a temporary directory."""
-    with EmbeddedStack(None) as started:
+    with servers() as started:
         yield started
 
 

@@ -18,6 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.embedded.stack import EmbeddedStack
+from tests.joined import lent
+
 PROJECT = Path(__file__).parent.parent
 COPIED = ("api_gateway", "workers", "shared", "infra", "tests", "pyproject.toml")
 
@@ -52,14 +55,14 @@ def mutated(*mutations: Mutation) -> Iterator[Path]:
         yield copy
 
 
-def run(copy: Path, *tests: str) -> Outcome:
-    """Run `tests` (node ids) of the copy in a process of their own."""
+def run(copy: Path, *tests: str, stack: EmbeddedStack | None = None) -> Outcome:
+    """Run `tests` (node ids) of the copy in a process of their own, on the servers of `stack` if given."""
     report = copy / "report.xml"
     arguments = ("-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}", *tests)
     finished = subprocess.run(
         [sys.executable, *arguments],
         cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PYTHONPATH": str(copy)} | (lent(stack) if stack else {}),
         capture_output=True,
         text=True,
         timeout=170,
@@ -80,7 +83,7 @@ def _names(cases: Iterator[ET.Element]) -> frozenset[str]:
 
 def _copy(source: Path, *, to: Path) -> None:
     if source.is_dir():
-        shutil.copytree(source, to, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, to)  # compiled files too: they are good for what stays as it is
     else:
         shutil.copy(source, to)
 

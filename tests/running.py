@@ -7,6 +7,7 @@ are claimed: the dispatch role sees the work of every tenant. Within one databas
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -26,7 +27,7 @@ from sqlalchemy import Engine, make_url, text
 from infra.embedded.loopback import HOST, free_port
 from infra.embedded.passwords import keep_passwords
 from infra.embedded.process import Child, Command, bare_environment
-from infra.embedded.roles import DATABASE, MIGRATION, SUPERUSER, PostgresUrls
+from infra.embedded.roles import MIGRATION, SUPERUSER, PostgresUrls
 from infra.embedded.stack import EmbeddedStack
 from infra.migrate import migrate
 from shared.domain.ids import TenantId
@@ -100,13 +101,16 @@ class Databases:
     def __init__(self, stack: EmbeddedStack, *, exits: ExitStack) -> None:
         self._stack = stack
         self._exits = exits
-        self._names = count()
-        urls = stack.postgres
+        # The run may have joined the servers of another one.
+        self._names = (f"turnkeep_{os.getpid()}_{number}" for number in count())
+        self._template = next(self._names)
+        self._create(self._template, template="template0")
+        urls = _renamed(stack.postgres, database=self._template)
         migrate(urls.migration_url, app_url=urls.app_url, dispatch_url=urls.dispatch_url)
 
     def make(self, *, lease_seconds: float = 30.0) -> Database:
-        name = f"turnkeep_{next(self._names)}"
-        self._clone(name)
+        name = next(self._names)
+        self._create(name, template=self._template)
         urls = _renamed(self._stack.postgres, database=name)
         return Database(
             name=name,
@@ -116,7 +120,7 @@ class Databases:
             dispatch=Dispatch(self._connect(urls.dispatch_url, pool_size=4), lease_seconds=lease_seconds),
         )
 
-    def _clone(self, name: str) -> None:
+    def _create(self, name: str, *, template: str) -> None:
         home = self._stack.data_dir
         passwords = keep_passwords(home / "passwords.json", servers=home / "postgres")
         port = make_url(self._stack.postgres.app_url).port
@@ -124,7 +128,7 @@ class Databases:
         with psycopg.connect(login, password=passwords.superuser, autocommit=True) as connection:
             connection.execute(
                 sql.SQL("create database {} template {} owner {}").format(
-                    sql.Identifier(name), sql.Identifier(DATABASE), sql.Identifier(MIGRATION)
+                    sql.Identifier(name), sql.Identifier(template), sql.Identifier(MIGRATION)
                 )
             )
 

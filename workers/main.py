@@ -9,7 +9,6 @@ from celery.signals import setup_logging
 
 from shared import composition
 from shared.broker import CeleryBell, celery_app
-from shared.domain.policy import BudgetSplit
 from shared.inference.names import LacNameTagger
 from shared.ports import ChatModel
 from shared.settings import Settings, load, require
@@ -54,7 +53,7 @@ def _runner(app: Celery, *, settings: Settings) -> Runner:
         chat=_chat(settings),
         chat_deadline=settings.chat.deadline,
         flush=composition.flush_policy(settings),
-        split=BudgetSplit(),
+        split=composition.budget_split(settings),
     )
     return Runner(
         tools=tools,

@@ -15,6 +15,7 @@ from workers.steps.summarize import summarize
 from workers.tools import Tools
 
 Bells = Sequence[QueueName]
+MOST_DOUBLINGS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,8 @@ class RetryPolicy:
     longest: float = 60.0
 
     def delay(self, failures: int) -> float:
-        return min(self.first * 2.0**failures, self.longest)
+        # A debt is tried for ever: its number of failures outgrows what a float can double.
+        return min(self.first * 2.0 ** min(failures, MOST_DOUBLINGS), self.longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import monotonic, time
 
 import stamina
 import structlog
-from celery import Celery
+from celery import Celery, Task
 
-from shared.broker import TASK
+from shared.broker import RUNG_AT, TASK
 from shared.domain.errors import ClaimLost, RetryLater, StoreUnavailable
 from shared.domain.session import Claim, QueueName, StepName
 from shared.ports import Bell, DebtClaim, Dispatch
@@ -27,6 +27,8 @@ from workers.tools import Tools
 log = structlog.get_logger(__name__)
 SLICE_SECONDS = 5.0
 OPEN_LIMIT = 16
+# Seconds that two machines' clocks may differ; beyond that a bell may be missed, and the sweep rings again.
+CLOCK_SKEW = 0.25
 # An outage is waited out in Postgres, not in a worker's slot.
 OUTAGE_SECONDS = 5.0
 # How long a worker tries to give work back when Postgres is away; afterwards its leases run out.
@@ -49,17 +51,21 @@ class Runner:
     bell: Bell
     patience: Patience
 
-    def drain(self, name: StepName) -> None:
-        """Work until nothing of the kind is due or the slice is over."""
+    def drain(self, name: StepName) -> float | None:
+        """Work until nothing of the kind is due or the slice is over. Returns since when nothing was due."""
         until = monotonic() + SLICE_SECONDS
         try:
+            looked = time()
             while self._once(name):
                 if monotonic() > until:
                     self.bell.ring(name)
-                    return
+                    return None
+                looked = time()
         except StoreUnavailable as error:
             # Nothing can be recorded; leases run out by themselves and the sweep rings again.
             log.warning("store unavailable", stage=name, error=str(error))
+            return None
+        return looked
 
     def _once(self, name: StepName) -> bool:
         if name in OPENERS:
@@ -170,8 +176,24 @@ def register(app: Celery, *, runner: Callable[[], Runner]) -> None:
         _register(app, name, runner=runner)
 
 
+@dataclass(slots=True)
+class Quiet:
+    """Since when nothing of a kind was due here. Bells rung before that announce what has been seen: a busy
+    session rings more often than it has work, and hundreds of bells may wait behind one drain."""
+
+    since: float = 0.0
+
+    def covers(self, rung_at: float | None) -> bool:
+        return rung_at is not None and rung_at + CLOCK_SKEW < self.since
+
+
 def _register(app: Celery, name: StepName, *, runner: Callable[[], Runner]) -> None:
+    quiet = Quiet()
+
     # A lost child is retried at once and not for ever: by default it waits three minutes.
-    @app.task(name=TASK.format(name), default_retry_delay=1, max_retries=2)  # type: ignore[untyped-decorator]
-    def drain() -> None:
-        runner().drain(name)
+    @app.task(  # type: ignore[untyped-decorator]
+        name=TASK.format(name), bind=True, default_retry_delay=1, max_retries=2
+    )
+    def drain(task: Task) -> None:
+        if not quiet.covers(task.request.get(RUNG_AT)):
+            quiet.since = runner().drain(name) or quiet.since

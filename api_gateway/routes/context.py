@@ -8,17 +8,14 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from api_gateway.dependencies import CurrentCaller, CurrentGateway, Identifier, need
+from api_gateway.dependencies import CurrentCaller, CurrentGateway, Gateway, Identifier, need
 from api_gateway.recall.assemble import Context, assemble
 from api_gateway.recall.query import SECTIONS, ContextRequest, Section
 from api_gateway.routes.turns import Name, Text
 from shared.domain.errors import Conflict, Invalid, SettingsError
 from shared.domain.ids import UserKey
 from shared.domain.policy import BudgetSplit, UserPolicy
-from shared.inference.tokens import counter_for
 from shared.ports import SessionRow, TokenCounter, UserRow, Work
-from shared.settings import Settings
-from shared.telemetry import Metrics
 
 router = APIRouter(tags=["context"])
 SMALLEST_BUDGET = 16
@@ -93,16 +90,16 @@ def post_context(
     named = None if body.user_id is None else gateway.user_key(caller.tenant_id, user_id=body.user_id)
     with gateway.begin(caller.tenant_id) as work:
         session, user = _whose(work, session_id=session_id, named=named)
-    request = _request(body, session=session, user=user, settings=gateway.settings)
+    request = _request(body, session=session, user=user, gateway=gateway)
     started = perf_counter()
     context = assemble(
         request,
         begin=lambda: gateway.begin(caller.tenant_id),
         index=gateway.open_index(caller.tenant_id),
         embedder=gateway.embedder,
-        counter=_counter(body.model, default=gateway.counter),
+        counter=_counter(body.model, gateway=gateway),
     )
-    _measure(context, seconds=perf_counter() - started, metrics=gateway.metrics)
+    _measure(context, seconds=perf_counter() - started, gateway=gateway)
     gateway.usage.note(
         caller.tenant_id,
         memory_ids=context.accessed,
@@ -112,7 +109,8 @@ def post_context(
     return answer_of(context)
 
 
-def _measure(context: Context, *, seconds: float, metrics: Metrics) -> None:
+def _measure(context: Context, *, seconds: float, gateway: Gateway) -> None:
+    metrics = gateway.metrics
     metrics.context_seconds.labels(",".join(context.degraded)).observe(seconds)
     for section, tokens in context.tokens.sections.items():
         metrics.context_tokens.labels(section).observe(tokens)
@@ -129,17 +127,17 @@ def _whose(work: Work, *, session_id: str, named: UserKey | None) -> tuple[Sessi
     return session, work.users.find(user_key)
 
 
-def _counter(model: str | None, *, default: TokenCounter) -> TokenCounter:
+def _counter(model: str | None, *, gateway: Gateway) -> TokenCounter:
     if model is None:
-        return default
+        return gateway.counter
     try:
-        return counter_for(model)
+        return gateway.counter_for(model)
     except SettingsError as error:
         raise Invalid("model", str(error)) from None
 
 
 def _request(
-    body: ContextBody, *, session: SessionRow | None, user: UserRow | None, settings: Settings
+    body: ContextBody, *, session: SessionRow | None, user: UserRow | None, gateway: Gateway
 ) -> ContextRequest:
     wanted = body.include.model_dump()
     include: frozenset[Section] = frozenset(section for section in SECTIONS if wanted[section])
@@ -153,11 +151,11 @@ def _request(
         format=body.format,
         insert_method=body.insert_method,
         include=include,
-        split=BudgetSplit(**body.include.split) if body.include.split else BudgetSplit(),
-        policy=settings.recall.policy,
+        split=BudgetSplit(**body.include.split) if body.include.split else gateway.accept_policy.split,
+        policy=gateway.settings.recall.policy,
         share_removed=user_policy.share_removed,
         language=user_policy.language,
-        embed_seconds=settings.embedder.query_deadline,
+        embed_seconds=gateway.settings.embedder.query_deadline,
     )
 
 

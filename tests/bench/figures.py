@@ -34,8 +34,8 @@ class Figure:
 
     @property
     def costs(self) -> dict[str, float]:
-        """Milliseconds of processor time that one of `unit` took, by part: what stays the same when others use
-        the machine too."""
+        """Milliseconds of processor time that one of `unit` took, by part: much the same when other programs
+        use the machine too."""
         ours = {name: share for name, share in self.cores.items() if name != OTHERS}
         return {name: share / self.rate * MILLISECONDS for name, share in ours.items()}
 

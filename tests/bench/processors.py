@@ -77,8 +77,8 @@ def _own(process: psutil.Process) -> float:
 def bound(cores: Mapping[str, float], *, count: int, clients: int) -> str:
     """What holds a figure back, from who kept how many of `count` cores busy meanwhile.
 
-    A Python process works on one core, so one that is busy all the time is a bound of its own while other cores
-    are idle. A single client waits for each answer, and the path of one request is its bound.
+    A Python process works on one core, so one that is busy all the time is a bound of its own while other
+    cores are idle. A single client waits for each answer, and the path of one request is its bound.
     """
     if sum(cores.values()) >= FULL * count:
         others = cores.get(OTHERS, 0.0)

@@ -31,11 +31,11 @@ def test_the_demo_shows_both_languages_and_leaves_nothing(home: Path) -> None:
     for part in (english, chinese):
         for shown in ("<profile>", "<condensed_memory>", "<long_term_memory>", "<working_memory>", "E-"):
             assert shown in part
-        assert "used of 400" in part
+        assert "used of 600" in part
         assert "profile, dense #" in part
     assert "demo-en-1 #9 user" in english
     assert "demo-zh-1 #9 user" in chinese
-    for measured in ("start of the stack", "accepting 38 turns", "all are memory", "a context, median"):
+    for measured in ("start of the stack", "accepting 42 turns", "all are memory", "a context, median"):
         assert measured in chinese
 
 

@@ -7,6 +7,7 @@ import signal
 import socket
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 
@@ -67,7 +68,7 @@ def test_ctrl_c_while_it_starts_leaves_no_process(home: Path) -> None:
     asked = ("up", "--data-dir", str(home / "data"), "--port", "0")
     with started(*asked, errors=home / "errors") as process:
         own = psutil.Process(process.pid)
-        eventually(lambda: (home / "data" / "logs" / "vectors.log").exists())
+        eventually((home / "data" / "logs" / "vectors.log").exists)
         everything = [own, *own.children(recursive=True)]
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
@@ -106,9 +107,8 @@ def test_a_server_that_dies_ends_everything_with_one_sentence(home: Path) -> Non
         everything = running.everything()
         os.kill(running.pids["valkey"], signal.SIGKILL)
         assert running.ended() == 1
-        assert one_sentence(running.said()).startswith(
-            "Valkey ended with code -9 and everything was stopped;"
-        )
+        said = one_sentence(running.said())
+        assert said.startswith("Valkey ended with code -9 and everything was stopped;")
     assert all_gone(everything)
 
 
@@ -124,15 +124,15 @@ def test_a_second_start_after_kill_9_of_everything_keeps_the_key_and_the_data(ho
     eventually(lambda: all_gone(everything))
     with up(*data) as second:
         assert second.line["key"] == first.line["key"]
-        assert second.turns() == first_turns(done=3)
+        assert second.turns() == all_done(3)
         listed = second.call("GET", "/v1/users/ada/memories").json()["memories"]
         assert {"My code is E-0.", "My code is E-2."} <= {memory["text"] for memory in listed}
         second.post("new", turns=1)
-        assert second.await_done() == first_turns(done=4)
+        assert second.await_done() == all_done(4)
 
 
-def first_turns(*, done: int) -> dict[str, int]:
-    return {"accepted": done, "done": done, "dead": 0, "pending": 0, "erased": 0}
+def all_done(turns: int) -> dict[str, int]:
+    return {"accepted": turns, "done": turns, "dead": 0, "pending": 0, "erased": 0}
 
 
 def test_secrets_of_a_data_directory_are_for_its_owner_alone(home: Path) -> None:
@@ -188,7 +188,6 @@ def test_a_wrong_setting_is_one_sentence(home: Path, name: str, value: str, said
 
 
 def test_settings_of_the_environment_reach_the_children(home: Path) -> None:
-    """Of the pool a worker's log says nothing, but its threads have names."""
     environ = {"TURNKEEP_GATEWAY__BATCH_LIMIT": "1"}
     with up("--workers", "1", "--data-dir", str(home / "data"), environ=environ) as running:
         body = {"user_id": "ada", "turns": [{"role": "user", "content": "one"}] * 2}
@@ -209,9 +208,7 @@ def test_servers_of_ones_own_are_set_aside_and_it_says_so(home: Path) -> None:
 
 
 def _is_ready(running: Up) -> bool:
-    from httpx2 import TransportError
-
     try:
         return running.call("GET", "/readyz").status_code == 200
-    except TransportError:
+    except httpx2.TransportError:
         return False

@@ -147,6 +147,10 @@ def test_the_store_shows_a_tenant_its_own_rows_only(talk: Talk) -> None:
         assert work.users.find(talk.user_key) is None
 
 
-def test_a_session_is_due_once_a_trigger_is_met_and_stays_so(talk: Talk) -> None:
+def test_the_turn_that_meets_a_trigger_makes_the_session_due(talk: Talk) -> None:
     due = [talk.post(said(f"round {number}")).due for number in range(4)]
-    assert due == [False, False, True, True]
+    assert due == [False, False, True, False]
+    with talk.database.begin(talk.tenant_id) as work:
+        session = work.sessions.find("s")
+    assert session is not None
+    assert (talk.tenant_id, session.session_key) in talk.database.dispatch.due_sessions(limit=1_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+from fastapi.routing import APIRoute
 
 from api_gateway.main import ROUTERS
 from tests.integration.talking import accepted, post, problem, read, turn
@@ -37,7 +38,7 @@ def test_an_unusable_request_id_is_replaced(api: httpx2.Client, given: bytes) ->
 
 def test_the_description_names_every_route(api: httpx2.Client) -> None:
     described = read(api, "/openapi.json")["paths"]
-    listed = {route.path for router in ROUTERS for route in router.routes}  # type: ignore[attr-defined]
+    listed = {route.path for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)}
     assert set(described) == listed
     assert api.get("/docs").status_code == 200
 

@@ -92,13 +92,20 @@ DUE_SESSIONS = """
 select tenant_id, session_key from session_heads
 where due_at <= clock_timestamp() order by due_at limit :limit
 """
-# How many bells each queue is worth now, counted up to a limit.
+# How many bells each queue is worth now, counted up to a limit. Each part reads its own partial index: `work`
+# keeps what is done, and this runs every few seconds.
 OWED = """
 select s.step, (
     select count(*) from (
-        select 1 from work w where w.step = s.step
-          and ((w.state = 'due' and w.due_at <= clock_timestamp())
-            or (w.state = 'running' and w.lease_until < clock_timestamp()))
+        select 1 from tenant_service t cross join lateral (
+            select 1 from work w
+            where w.step = s.step and w.tenant_id = t.tenant_id and w.state = 'due'
+              and w.due_at <= clock_timestamp()
+            limit :limit) w
+        where t.step = s.step
+        union all
+        select 1 from work w
+        where w.step = s.step and w.state = 'running' and w.lease_until < clock_timestamp()
         union all
         select 1 from index_debts d where d.step = s.step and d.due_at <= clock_timestamp()
           and (d.lease_until is null or d.lease_until < clock_timestamp())
@@ -108,7 +115,9 @@ from unnest(cast(:steps as text[])) as s(step)
 BACKLOG = """
 select step, count(*) as waiting,
        coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0) as oldest_seconds
-from work where state in ('due', 'running') group by step
+from (select step, due_at from work where state = 'due'
+      union all select step, due_at from work where state = 'running') as waiting
+group by step
 """
 INDEX_OWED = "select count(*) from index_debts"
 TRY_ALONE = "select pg_try_advisory_xact_lock(hashtextextended(:job, 0)) as held"

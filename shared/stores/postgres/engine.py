@@ -92,7 +92,9 @@ def check_role(engine: Engine, *, name: str) -> None:
         with engine.connect() as connection:
             superuser, bypass = connection.execute(ROLE).one()
     except SQLAlchemyError as error:
-        raise SettingsError(f"{name}: Postgres cannot be reached ({_first_line(error)}).") from None
+        raise SettingsError(
+            f"{name}: Postgres cannot be reached ({_first_line(error)}); start it or correct the URL."
+        ) from None
     if superuser or bypass:
         raise SettingsError(
             f"{name} logs in as a role that row-level security does not bind; use one that is neither "
