@@ -96,21 +96,19 @@ class Database:
 
 
 class Databases:
-    """Clones of one migrated template; their connections end with `exits`."""
+    """The first is migrated, the next are clones of a template; their connections end with `exits`."""
 
     def __init__(self, stack: EmbeddedStack, *, exits: ExitStack) -> None:
         self._stack = stack
         self._exits = exits
         # The run may have joined the servers of another one.
         self._names = (f"turnkeep_{os.getpid()}_{number}" for number in count())
-        self._template = next(self._names)
-        self._create(self._template, template="template0")
-        urls = _renamed(stack.postgres, database=self._template)
-        migrate(urls.migration_url, app_url=urls.app_url, dispatch_url=urls.dispatch_url)
+        self._template: str | None = None
+        self._first = True
 
     def make(self, *, lease_seconds: float = 30.0) -> Database:
-        name = next(self._names)
-        self._create(name, template=self._template)
+        name = self._migrated() if self._first else self._cloned()
+        self._first = False
         urls = _renamed(self._stack.postgres, database=name)
         return Database(
             name=name,
@@ -119,6 +117,20 @@ class Databases:
             owner=self._connect(urls.migration_url, pool_size=2),
             dispatch=Dispatch(self._connect(urls.dispatch_url, pool_size=4), lease_seconds=lease_seconds),
         )
+
+    def _migrated(self) -> str:
+        name = next(self._names)
+        self._create(name, template="template0")
+        urls = _renamed(self._stack.postgres, database=name)
+        migrate(urls.migration_url, app_url=urls.app_url, dispatch_url=urls.dispatch_url)
+        return name
+
+    def _cloned(self) -> str:
+        """Nobody may be connected to a template, so it is used for nothing else."""
+        self._template = self._template or self._migrated()
+        name = next(self._names)
+        self._create(name, template=self._template)
+        return name
 
     def _create(self, name: str, *, template: str) -> None:
         home = self._stack.data_dir

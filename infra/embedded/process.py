@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ _LAUNCHER = Path(__file__).with_name("launch.py")
 _GUARD = "prctl" if sys.platform == "linux" else "watch"
 _POLL_SECONDS = 0.01
 _TAIL_BYTES = 8192
+_UNWINDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NEEDED = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
@@ -157,7 +159,7 @@ class Supervisor:
         if threading.current_thread() is not threading.main_thread():
             # The kernel ends a child with the thread that spawned it, not with the process.
             raise RuntimeError("Spawn children from the main thread only.")
-        with command.log.open("ab") as log:
+        with command.log.open("ab") as log, _uninterrupted():
             log_start = log.tell()
             popen = subprocess.Popen(
                 _launched(command),
@@ -168,14 +170,31 @@ class Supervisor:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        child = Child(command, popen, log_start=log_start)
-        self._children.append(child)
-        _feed(popen, command.stdin)
+            child = Child(command, popen, log_start=log_start)
+            self._children.append(child)
+            _feed(popen, command.stdin)
         return child
 
     def stop(self) -> None:
         while self._children:
             self._children.pop().stop()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals that unwind us wait until the end of the block: nobody would stop a child that nobody knows."""
+    waiting: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _UNWINDING}
+    caught = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in caught:
+        signal.signal(number, lambda number, _frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in caught.items():
+            signal.signal(number, handler)
+        for come in waiting:
+            signal.raise_signal(come)
 
 
 def _launched(command: Command) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import statistics
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,10 +38,6 @@ class Timings:
         low = int(place)
         high = min(low + 1, len(ordered) - 1)
         return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-    @property
-    def mean(self) -> float:
-        return statistics.fmean(self.latencies)
 
 
 class Client:

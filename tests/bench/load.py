@@ -1,6 +1,7 @@
 """How much the embedded stack takes, and what bounds it.
 
     python -m tests.bench.load --embedder hashing --json hashing.json
+    python -m tests.bench.load --embedder bundled --turns 480 --memories 600 --json bundled.json
 
 Starts the stack, measures, prints a table, writes JSON and stops everything it started. The clients share the
 machine with the stack; the table says how much of it each part used.
@@ -14,7 +15,7 @@ import typer
 from rich.console import Console
 
 from tests.bench.figures import Figure, report, table
-from tests.bench.phases import Bench, accepted, contexts, done, filled, searches
+from tests.bench.phases import Bench, accepted, contexts, done, filled, lag, searches
 from tests.bench.processors import Meter
 from tests.bench.stack import Stack, running
 
@@ -25,6 +26,8 @@ HELD_BACK = {
     "TURNKEEP_FLUSH__IDLE_SECONDS": "86400",
 }
 BATCH = 10
+REQUESTS = 320
+LAGS = 20
 console = Console(stderr=True)
 
 
@@ -42,7 +45,7 @@ def main(
     *,
     embedder: Annotated[Literal["bundled", "hashing"], typer.Option()] = "hashing",
     clients: Annotated[str, typer.Option(help="How many at once, one figure each")] = "1,16",
-    turns: Annotated[int, typer.Option(min=64, help="Turns a figure")] = 1600,
+    turns: Annotated[int, typer.Option(min=64, help="Turns a figure")] = 800,
     memories: Annotated[str, typer.Option(help="Of one user, for context and search")] = "600,5000",
     workers: Annotated[int, typer.Option(min=1)] = 2,
     json: Annotated[Path | None, typer.Option(help="File for the figures")] = None,
@@ -82,6 +85,8 @@ def accepting(stack: Stack, *, clients: list[int], turns: int, when: str) -> lis
 def working(stack: Stack, *, clients: list[int], turns: int) -> list[Figure]:
     figures: list[Figure] = []
     warm(_bench(stack, "warm"))
+    console.print("from a flush to done")
+    figures.append(lag(_bench(stack, "lag"), times=LAGS))
     for count in clients:
         bench = _bench(stack, f"done {count}")
         console.print(f"done, {count} clients")
@@ -101,9 +106,6 @@ def recalling(stack: Stack, *, clients: list[int], sizes: list[int]) -> list[Fig
             figures.append(contexts(bench, clients=count, requests=REQUESTS, memories=found))
             figures.append(searches(bench, clients=count, requests=REQUESTS, memories=found))
     return figures
-
-
-REQUESTS = 320
 
 
 def warm(bench: Bench) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from time import perf_counter, sleep
 from urllib.parse import quote
 
 import orjson
 
 from tests.bench import chat
-from tests.bench.clients import Client, Request, drive
+from tests.bench.clients import Client, Request, Timings, drive
 from tests.bench.figures import Figure, of_requests, of_work
 from tests.bench.processors import Meter
 from tests.bench.stack import Stack
@@ -18,6 +19,7 @@ from tests.bench.stack import Stack
 SESSION_TURNS = 16
 LARGEST_BATCH = 100
 POLL_SECONDS = 0.2
+SHORT_POLL_SECONDS = 0.005
 # Work that makes no progress for so long will make none.
 STUCK_SECONDS = 120.0
 CONTEXT_TOKENS = 2_000
@@ -63,6 +65,25 @@ def done(bench: Bench, *, clients: int, count: int) -> Figure:
         wait_until_done(bench)
         seconds = perf_counter() - begun
     return of_work("done, end to end", count=share * clients, seconds=seconds, split=split, clients=clients)
+
+
+def lag(bench: Bench, *, times: int) -> Figure:
+    """From the answer to a flush until the turn before it is done, with nothing else to do."""
+    client = bench.client()
+    latencies: list[float] = []
+    with bench.meter.measured() as split:
+        for number in range(times):
+            post, flush = posts(f"l{number}", count=1, batch=1, seed=number, flush=True)
+            turn_id = orjson.loads(client.post(post))["accepted"][0]["turn_id"]
+            client.post(flush)
+            begun = perf_counter()
+            while client.get(f"/v1/sessions/l{number}.0/turns/{turn_id}")["state"] != "done":
+                sleep(SHORT_POLL_SECONDS)
+            latencies.append(perf_counter() - begun)
+    client.close()
+    timings = Timings(latencies=latencies, elapsed=sum(latencies))
+    name = "from a flush to done, alone"
+    return of_requests(name, timings, split=split, clients=1, each=(1, "turns/s"))
 
 
 def filled(bench: Bench, *, memories: int) -> int:
@@ -118,8 +139,8 @@ def search_request(query: str) -> Request:
 def posts(
     name: str, *, count: int, batch: int, seed: int, flush: bool = False, user: str | None = None
 ) -> Iterator[Request]:
-    """`count` turns in sessions of SESSION_TURNS, or of as many as a batch holds."""
-    size = max(SESSION_TURNS, batch)
+    """`count` turns in sessions of about SESSION_TURNS, each of whole batches."""
+    size = ceil(SESSION_TURNS / batch) * batch
     for place in range(0, count, size):
         session = f"{name}.{place // size}"
         turns = chat.turns(min(size, count - place), seed=seed + place // size)

@@ -17,11 +17,17 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def shared() -> Iterator[Up]:
-    """One running stack for tests that stop nothing; each takes sessions of its own."""
+def shared_data() -> Iterator[Path]:
+    """The data directory of `shared`."""
     for place in _home():
-        with up("--data-dir", str(place / "data")) as running:
-            yield running
+        yield place / "data"
+
+
+@pytest.fixture(scope="session")
+def shared(shared_data: Path) -> Iterator[Up]:
+    """One running stack for tests that stop nothing; each takes sessions of its own."""
+    with up("--data-dir", str(shared_data)) as running:
+        yield running
 
 
 def _home() -> Iterator[Path]:

@@ -44,6 +44,19 @@ def test_both_kinds_of_worker_have_queues_of_their_own(shared: Up) -> None:
     assert "embed,index" in second
 
 
+def test_secrets_of_a_data_directory_are_for_its_owner_alone(shared: Up, shared_data: Path) -> None:
+    assert (shared_data / "api_key").read_text() == shared.line["key"]
+    for name in ("api_key", "pepper", "passwords.json"):
+        assert (shared_data / name).stat().st_mode & 0o077 == 0
+
+
+def test_a_data_directory_in_use_is_one_sentence(shared: Up, shared_data: Path) -> None:
+    ended = turnkeep("up", "--port", "0", "--data-dir", str(shared_data))
+    assert ended.code == 1
+    assert f"is in use by process {shared.process.pid};" in one_sentence(ended.err)
+    assert shared.call("GET", "/livez").status_code == 200
+
+
 def test_turns_become_memory(shared: Up) -> None:
     shared.post("up-1", turns=3)
     turns = shared.await_done()
@@ -135,12 +148,6 @@ def all_done(turns: int) -> dict[str, int]:
     return {"accepted": turns, "done": turns, "dead": 0, "pending": 0, "erased": 0}
 
 
-def test_secrets_of_a_data_directory_are_for_its_owner_alone(home: Path) -> None:
-    with up("--workers", "1", "--data-dir", str(home / "data")):
-        for name in ("api_key", "pepper", "passwords.json"):
-            assert (home / "data" / name).stat().st_mode & 0o077 == 0
-
-
 def test_a_port_in_use_is_one_sentence(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -148,14 +155,6 @@ def test_a_port_in_use_is_one_sentence(home: Path) -> None:
     assert ended.code == 1
     assert one_sentence(ended.err).startswith(f"Port {port} cannot be used (Address already in use);")
     assert not (home / "data").exists()
-
-
-def test_a_data_directory_in_use_is_one_sentence(home: Path) -> None:
-    with up("--workers", "1", "--data-dir", str(home / "data")) as running:
-        ended = turnkeep("up", "--port", "0", "--data-dir", str(home / "data"))
-        assert ended.code == 1
-        assert f"is in use by process {running.process.pid};" in one_sentence(ended.err)
-        assert running.call("GET", "/livez").status_code == 200
 
 
 def test_vectors_of_another_embedder_are_one_sentence_and_nothing_is_left_running(home: Path) -> None:
@@ -187,24 +186,19 @@ def test_a_wrong_setting_is_one_sentence(home: Path, name: str, value: str, said
     assert not (home / "data").exists()
 
 
-def test_settings_of_the_environment_reach_the_children(home: Path) -> None:
-    environ = {"TURNKEEP_GATEWAY__BATCH_LIMIT": "1"}
-    with up("--workers", "1", "--data-dir", str(home / "data"), environ=environ) as running:
-        body = {"user_id": "ada", "turns": [{"role": "user", "content": "one"}] * 2}
-        answer = running.call("POST", "/v1/sessions/limited/turns", body)
-    assert answer.status_code == 413
-    assert answer.json()["code"] == "too_many_turns"
-
-
-def test_servers_of_ones_own_are_set_aside_and_it_says_so(home: Path) -> None:
+def test_settings_reach_the_children_but_for_other_servers_and_it_says_so(home: Path) -> None:
     environ = {
+        "TURNKEEP_GATEWAY__BATCH_LIMIT": "1",
         "TURNKEEP_POSTGRES__URL": "postgresql+psycopg://nobody@127.0.0.1:1/none",
         "TURNKEEP_SECURITY__PEPPER_FILE": "/nowhere",
     }
     with up("--workers", "1", "--data-dir", str(home / "data"), environ=environ) as running:
         said = one_sentence(running.said())
         assert said.startswith("set aside: TURNKEEP_POSTGRES__URL, TURNKEEP_SECURITY__PEPPER_FILE;")
-        running.post("own", turns=1)
+        body = {"user_id": "ada", "turns": [{"role": "user", "content": "one"}] * 2}
+        answer = running.call("POST", "/v1/sessions/limited/turns", body)
+    assert answer.status_code == 413
+    assert answer.json()["code"] == "too_many_turns"
 
 
 def _is_ready(running: Up) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -132,13 +132,12 @@ GUARDS: Mapping[str, Guard] = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(stack: EmbeddedStack) -> dict[str, Outcome]:
+def outcomes(stack: EmbeddedStack) -> Iterator[Mapping[str, Future[Outcome]]]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(lambda guard: guard.outcome(stack), GUARDS.values())
-        return dict(zip(GUARDS, found, strict=True))
+        yield {name: pool.submit(guard.outcome, stack) for name, guard in GUARDS.items()}
 
 
 @pytest.mark.parametrize("name", GUARDS)
-def test_without_its_guard_the_test_fails(outcomes: Mapping[str, Outcome], name: str) -> None:
-    outcome = outcomes[name]
+def test_without_its_guard_the_test_fails(outcomes: Mapping[str, Future[Outcome]], name: str) -> None:
+    outcome = outcomes[name].result()
     assert outcome.failed == {GUARDS[name].test}, outcome.output

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -206,3 +206,32 @@ def test_the_database_servers_are_given_none_of_our_secrets(
     for command in (valkey, home.command("postgres", binaries=tmp_path)):
         assert command.env["PATH"] == "/bin"
         assert "sk-secret" not in command.env.values()
+
+
+def test_a_signal_waits_until_the_child_that_is_being_started_is_known(tmp_path: Path) -> None:
+    """The signal comes while the environment is read, in the middle of the start."""
+
+    class Interrupting(Mapping[str, str]):
+        def __getitem__(self, name: str) -> str:
+            return os.environ[name]
+
+        def __iter__(self) -> Iterator[str]:
+            os.kill(os.getpid(), signal.SIGINT)
+            return iter(os.environ)
+
+        def __len__(self) -> int:
+            return len(os.environ)
+
+    command = Command(
+        name="child",
+        argv=(sys.executable, "-c", _SLEEP),
+        cwd=tmp_path,
+        log=tmp_path / "log",
+        env=Interrupting(),
+    )
+    with Supervisor() as supervisor:
+        with pytest.raises(KeyboardInterrupt):
+            supervisor.spawn(command)
+        (child,) = supervisor.children
+        assert child.exit_code() is None
+    assert child.exit_code() is not None

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import text
 
-from shared.domain.errors import ClaimLost
+from shared.domain.errors import ClaimLost, StoreUnavailable
+from shared.domain.ids import BatchId, TenantId
 from shared.domain.session import Claim
 from shared.stores.postgres.dispatch import Dispatch
 from tests.integration.protocol import Aside, House, Watched
+from tests.running import eventually
+from workers.lease import kept
 
+TAKE_FIRST_MERGE = """
+update work set state = 'running' where step = 'merge' and batch_id = (
+    select batch_id from work where step = 'merge' and state = 'due' order by rank_at limit 1)
+"""
 FIRST_DUE = "select 1 from work where state = 'due' and step = 'extract' order by rank_at limit 1 for update"
 
 
@@ -194,22 +202,63 @@ def test_a_worker_that_is_killed_after_its_takeover_keeps_its_crash(house: House
     assert (third.crashes, _work(house, "crashes")) == (2, 1)
 
 
-def test_claims_of_many_merges_of_few_users_meet_and_none_fails(house: House) -> None:
-    """Workers that pick merges of one user at once meet at a unique index; the losers look again."""
-    merges = 24
-    for number in range(merges):
-        house.say(f"s{number}", "One.", user=f"u{number % 6}")
-        house.flush(f"s{number}")
-    while house.open_batches():
-        pass
+def test_a_claim_that_meets_another_of_the_same_user_looks_again_and_takes_somebody_elses(
+    house: House,
+) -> None:
+    """Both picked merges of one user; the unique index let the first one through."""
+    for session, user in (("a1", "ann"), ("a2", "ann"), ("b1", "bob")):
+        house.say(session, "One.", user=user)
+        house.flush(session)
+        house.open_batches()
     house.sql("update work set state = case step when 'merge' then 'due' else 'done' end")
+    with house.database.dispatch._engine.begin() as connection:
+        connection.execute(text(TAKE_FIRST_MERGE))
+        second = Aside(lambda: house.claim("merge"))
+        eventually(house.someone_waits)
+    assert _sessions(house, [second.outcome()]) == ["b1"]
+    assert house.database.dispatch.claim("merge", limit=1) == []
 
-    def take() -> int:
-        return len(house.database.dispatch.claim("merge", limit=1))
 
-    takers = [Aside(take) for _ in range(12)]
-    taken = sum(taker.outcome() for taker in takers)
-    running = house.value("select count(*) from work where state = 'running'")
-    users = house.value("select count(distinct user_key) from work where state = 'running'")
-    assert taken == running == users
-    assert taken >= 4
+def test_a_running_step_keeps_its_lease_alive(house: House) -> None:
+    _due(house, "s")
+    house.record(house.claim("extract"))
+    house.record(house.claim("summarize"))
+    until = "select lease_until from work where step = 'embed'"
+
+    def work_long(_: Sequence[str]) -> None:
+        first = house.value(until)
+        eventually(lambda: house.value(until) > first)
+
+    runner = house.runner(replace(house.tools, embedder=Watched(work_long)))
+    assert replace(runner, patience=replace(runner.patience, renew_seconds=0.02))._once("embed")
+    assert house.value("select state from work where step = 'embed'") == "done"
+
+
+def test_renewal_goes_on_when_postgres_was_away_for_a_moment() -> None:
+    claim = Claim(
+        tenant_id=TenantId(uuid4()),
+        batch_id=BatchId(uuid4()),
+        step="merge",
+        fence=1,
+        crashes=0,
+        failures=0,
+        error=None,
+    )
+    away = Away(times=2)
+    with kept([claim], dispatch=away, every=0.001):
+        assert eventually(lambda: away.renewed)
+
+
+class Away(Dispatch):
+    """Does not answer the first `times` it is asked to renew."""
+
+    def __init__(self, *, times: int) -> None:
+        self._times = times
+        self.renewed = 0
+
+    def renew(self, claim: Claim) -> bool:
+        if self._times:
+            self._times -= 1
+            raise StoreUnavailable(f"no answer for {claim.step}")
+        self.renewed += 1
+        return True

@@ -104,6 +104,21 @@ def test_an_erasure_waits_for_a_merge_that_is_committing_and_then_buries_what_it
     _no_work_is_left(house)
 
 
+def test_an_erasure_waits_for_a_batch_that_is_being_opened_and_cancels_it(house: House) -> None:
+    house.say("s", SECRET, "Two.", "Three.")
+    erasures: list[Aside] = []
+
+    def erase_beside() -> None:
+        erasures.append(Aside(house.erase_user))
+        eventually(lambda: house.someone_waits() or not erasures[0].is_alive())
+
+    runner = house.runner(replace(house.tools, begin=BeforeCommit(house.begin, erase_beside)))
+    assert runner.open_due_sessions() == 1
+    erasures[0].outcome()
+    assert house.value("select state from batches") == "cancelled"
+    _no_work_is_left(house)
+
+
 def test_an_erasure_of_one_session_leaves_the_users_others_alone(house: House) -> None:
     house.say("kept", "My email is ann@example.com.")
     house.flush("kept")

@@ -10,6 +10,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -117,7 +118,8 @@ class Soak:
     def _wake_workers(self, *, after: float = STOPPED_SECONDS) -> None:
         for process, since in list(self.stopped.items()):
             if time.monotonic() - since > after:
-                process.resume()
+                with suppress(psutil.NoSuchProcess):  # it had been killed, only nobody knew
+                    process.resume()
                 del self.stopped[process]
 
     def settle(self) -> None:
