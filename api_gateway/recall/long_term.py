@@ -88,10 +88,17 @@ def _repeats(
     sources = set(memory.turn_ids)
     if sources and (sources & told if memory.kind == "episode" else sources <= verbatim):
         return True
+    said = _unlabeled(memory.text)
     return any(
-        memory.memory_id == other.memory_id or (memory.text in other.text and sources & set(other.turn_ids))
+        memory.memory_id == other.memory_id or (said in other.text and sources & set(other.turn_ids))
         for other in better
     )
+
+
+def _unlabeled(text: str) -> str:
+    """A statement of the agent says whose it is ("Agent: …", 「客服：…」); its turn does not."""
+    _, colon, rest = text.replace("：", ": ", 1).partition(": ")
+    return rest if colon and rest else text
 
 
 def fill_long_term(profile: Sequence[Piece], *, memories: Sequence[Piece], limit: int) -> LongTerm:

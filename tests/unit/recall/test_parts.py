@@ -227,6 +227,18 @@ def test_a_memory_whose_words_a_better_one_has_from_the_same_turn_is_left_out() 
     assert texts(part, whole) == [part.text, whole.text]
 
 
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("Agent: ", "We will call you back."), ("客服：", "我们会在3天内安排上门取件。")],
+)
+def test_a_labeled_statement_does_not_repeat_its_turn(label: str, said: str) -> None:
+    whole = memory(1, said)
+    promise = replace(memory(2, label + said, kind="promise"), turn_ids=whole.turn_ids)
+    elsewhere = memory(3, label + said, kind="promise")
+    assert texts(whole, promise) == [said]
+    assert texts(whole, elsewhere) == [said, label + said]
+
+
 def test_what_the_profile_holds_is_not_told_again() -> None:
     phone = memory(1, "phone: Pixel 8", kind="fact")
     assert texts(phone, memory(2, "other"), profile=(phone,)) == ["other"]
