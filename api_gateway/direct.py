@@ -119,7 +119,7 @@ def edit(work: Work, memory: Memory, *, changes: Mapping[str, object], actor: st
 
 
 def forget(work: Work, memory: Memory, *, writing: Writing) -> None:
-    """For good: a merge still to come does not bring it back, and its client's id is free again."""
+    """No copy of it is kept, not even with the merge still to come, and its client's id is free again."""
     if memory.state == "pending":
         work.batches.cancel_direct(memory.memory_id, user_key=writing.user.user_key)
     work.memories.forget(memory.memory_id, writing=writing)

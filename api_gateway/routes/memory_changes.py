@@ -126,8 +126,6 @@ def patch_memory(
 def _check_edit(memory: Memory, *, changes: Mapping[str, object]) -> None:
     if any(value is None for name, value in changes.items() if name != "valid_to"):
         raise Invalid("null", "only valid_to may be null")
-    if memory.state == "pending" and "text" in changes:
-        raise Conflict("pending", "this memory is still being merged; edit its text when it is live")
     if memory.kind == "episode" and "text" in changes:
         raise Invalid("episode", "an episode's text is its turn's; mark it wrong or delete it instead")
     if "state" in changes and memory.state not in ("live", "quarantined"):

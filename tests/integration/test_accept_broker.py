@@ -131,6 +131,9 @@ def test_an_error_of_ours_is_a_problem_without_content_in_answer_or_log(
         connection.execute(text("alter table turns add constraint never check (content is null) not valid"))
     answer = post(api, turn("CANARY-9b1d"), session="broken")
     problem(answer, status=500, code="internal")
-    log = (lonely.logs / f"{lonely.database.name}-gateway.log").read_text()
+    path = lonely.logs / f"{lonely.database.name}-gateway.log"
+    # The traceback is written after the answer is sent.
+    eventually(lambda: "CheckViolation" in path.read_text())
+    log = path.read_text()
     assert answer.json()["request_id"] in log
     assert "CANARY" not in answer.text + log

@@ -8,8 +8,12 @@ from functools import partial
 
 import httpx2
 
-from tests.integration.talking import add, await_done, post, read, stats, turn
-from tests.running import Deployment, GatewayProcess, eventually
+from api_gateway import direct
+from shared.domain.ids import MemoryId
+from tests.integration.accepting import await_blocked, user_key
+from tests.integration.protocol import statement
+from tests.integration.talking import await_done, post, read, stats, turn
+from tests.running import Database, Deployment, GatewayProcess, Tenant, eventually
 
 CLIENTS = 8
 CALLS = 20
@@ -74,11 +78,27 @@ def test_whatever_many_clients_do_at_once_nothing_fails(
                 assert [each["sequence"] for each in found] == list(range(1, len(found) + 1))
 
 
-def test_one_memory_id_from_many_clients_at_once_is_one_memory(api: httpx2.Client) -> None:
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        ids = list(pool.map(lambda _: add(api, "Has a parrot.", id="p"), range(CLIENTS)))
-    assert len(set(ids)) == 1
-    assert len(read(api, "/v1/users/u/memories", state="pending")["memories"]) == 1
+def test_one_memory_id_from_two_clients_at_once_is_one_memory(database: Database, tenant: Tenant) -> None:
+    addition = direct.Addition(
+        user_id="u",
+        user_key=user_key(tenant.tenant_id, user_id="u"),
+        statement=statement("Has a parrot.", sequences=()),
+        client_id="p",
+        body_hmac=b"body",
+    )
+
+    def add() -> MemoryId:
+        with database.begin(tenant.tenant_id) as work:
+            return direct.add(addition, work=work, embedder="hashing")
+
+    with database.begin(tenant.tenant_id) as work:
+        work.users.join(addition.user_key, user_id="u", oldest=None)
+    with ThreadPoolExecutor(1) as pool:
+        with database.begin(tenant.tenant_id) as work:
+            first = direct.add(addition, work=work, embedder="hashing")
+            adding = pool.submit(add)
+            await_blocked(database, call=adding)
+        assert adding.result(timeout=30) == first
 
 
 def test_one_new_user_from_many_clients_at_once_is_one_user(api: httpx2.Client) -> None:

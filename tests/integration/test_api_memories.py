@@ -218,18 +218,16 @@ def test_a_memory_of_an_erased_user_is_never_merged(live: httpx2.Client, running
     assert sum(stats(live)["memories"].values()) == sum(before.values()) + 1
 
 
-def test_a_pending_memory_takes_marks_and_refuses_another_text(
-    live: httpx2.Client, running: Deployment
-) -> None:
+def test_a_pending_memory_is_merged_as_it_was_edited(live: httpx2.Client, running: Deployment) -> None:
     with running.paused():
         memory_id = add(live, "Knits scarves.", user="pending")
-        problem(_edit(live, memory_id, text="Sews scarves."), status=409, code="pending")
-        assert _edit(live, memory_id, pinned=True, importance=0.125).status_code == 200
-        assert _texts(live, "pending", state="pending") == ["Knits scarves."]
+        assert _edit(live, memory_id, text="Sews mittens.", pinned=True, importance=0.125).status_code == 200
+        assert _texts(live, "pending", state="pending") == ["Sews mittens."]
     await_live(live, memory_id)
     memory = read(live, f"/v1/memories/{memory_id}")
     assert (memory["state"], memory["pinned"], memory["importance"]) == ("live", True, 0.125)
-    assert _found(live, "scarves", user="pending") == ["Knits scarves."]
+    assert _found(live, "mittens", user="pending") == ["Sews mittens."]
+    assert "Knits" not in _context(live, "scarves mittens", user="pending")
 
 
 def _kinds(texts: Sequence[str]) -> list[str]:
