@@ -7,8 +7,9 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
-from shared.domain.errors import EmbedderUnavailable
+from shared.domain.errors import EmbedderUnavailable, StoreUnavailable
 from shared.inference.chat import make_chat
 from tests.fakes.model_server import CHAT, ModelServer, Reply, chat_reply, json_reply, status_reply
 from tests.integration.protocol import BeforeCommit, House, Watched
@@ -233,3 +234,24 @@ def test_a_lost_connection_is_no_crash_and_no_failure(house: House) -> None:
     assert tuple(row) == ("due", 0, 0)
     house.finish()
     assert house.turn_states("s") == ["done"] * 3
+
+
+def test_a_transaction_of_a_process_that_was_stopped_does_not_hold_its_locks_for_ever(house: House) -> None:
+    for engine in (house.database.app, house.database.dispatch._engine):
+        with engine.connect() as connection:
+            found = connection.execute(text("show idle_in_transaction_session_timeout")).scalar_one()
+            assert found == "15s"
+
+
+def test_a_transaction_that_the_server_has_ended_is_a_lost_connection(house: House) -> None:
+    """So its work is given back and nothing of it was written."""
+
+    def write_and_be_cut_off() -> None:
+        with house.begin(house.tenant.tenant_id) as work:
+            work.users.join(house.user_key(), user_id="u", oldest=None)
+            house.cut_connections()
+            work.users.find(house.user_key())
+
+    with pytest.raises(StoreUnavailable):
+        write_and_be_cut_off()
+    assert house.value("select count(*) from users") == 0

@@ -27,6 +27,9 @@ ROLE = text("select rolsuper, rolbypassrls from pg_roles where rolname = current
 REVISION = text("select version_num from alembic_version")
 # Seconds; so that nothing on the way to the server drops an idle connection, and a lost server is noticed.
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+# Transactions are short. One whose process was stopped in the middle must not hold its locks, and with them
+# the accepting of turns, for as long as the process is stopped.
+OPTIONS = "-c timezone=UTC -c idle_in_transaction_session_timeout=15s"
 
 
 def connect(url: str, *, pool_size: int) -> Engine:
@@ -38,7 +41,7 @@ def connect(url: str, *, pool_size: int) -> Engine:
         hide_parameters=True,  # an error goes to the log, and what customers say must not
         # jsonb keeps 1e300 as an integer of 301 digits; this reads it back as the float that was stored.
         json_deserializer=orjson.loads,
-        connect_args={"connect_timeout": 5, "options": "-c timezone=UTC"} | KEEPALIVES,
+        connect_args={"connect_timeout": 5, "options": OPTIONS} | KEEPALIVES,
     )
     event.listen(engine, "checkout", _refuse_closed)
     return engine
