@@ -8,6 +8,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import AfterValidator, BeforeValidator
 from sqlalchemy import Engine
 
@@ -67,11 +68,15 @@ async def current_gateway(request: Request) -> Gateway:
 CurrentGateway = Annotated[Gateway, Depends(current_gateway)]
 
 
-def current_caller(gateway: CurrentGateway, authorization: Annotated[str, Header()] = "") -> Caller:
-    scheme, _, token = authorization.partition(" ")
-    if scheme.lower() != "bearer":
+bearer = HTTPBearer(auto_error=False, description="An API key: `tk_…`")
+
+
+def current_caller(
+    gateway: CurrentGateway, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Caller:
+    if given is None:
         raise Unauthorized("unauthorized", "send the API key as `Authorization: Bearer tk_…`")
-    return authenticate(gateway.engine, token=token.strip())
+    return authenticate(gateway.engine, token=given.credentials.strip())
 
 
 CurrentCaller = Annotated[Caller, Depends(current_caller)]

@@ -10,6 +10,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from shared.domain import errors
@@ -26,6 +27,26 @@ STATUS: Mapping[type[errors.TurnkeepError], HTTPStatus] = {
     errors.Forbidden: HTTPStatus.FORBIDDEN,
     errors.Stale: HTTPStatus.PRECONDITION_FAILED,
 }
+
+
+class ProblemBody(BaseModel):
+    """What every error answers, as `application/problem+json`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    request_id: str
+    errors: list[dict[str, str]] = []
+
+
+def documented() -> dict[int | str, dict[str, object]]:
+    """For the API's description: the same shape whatever the error."""
+    content = {Problem.media_type: {"schema": ProblemBody.model_json_schema()}}
+    statuses = [*STATUS.values(), HTTPStatus.SERVICE_UNAVAILABLE]
+    return {int(status): {"description": status.phrase, "content": content} for status in statuses}
 
 
 class Problem(Response):
@@ -84,11 +105,16 @@ def malformed(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     found = [
-        {"field": ".".join(str(part) for part in item["loc"]), "detail": item["msg"]}
+        {"field": ".".join(str(part) for part in item["loc"]), "detail": _plain(item["msg"])}
         for item in error.errors()
     ]
     detail = f"{found[0]['field']}: {found[0]['detail']}" if found else "the request is not valid"
     return problem(422, code="invalid", detail=detail, scope=request.scope, errors=found)
+
+
+def _plain(message: str) -> str:
+    """Our own sentences come back from pydantic with a prefix."""
+    return message.removeprefix("Value error, ")
 
 
 def unrouted(request: Request, error: Exception) -> Response:

@@ -56,7 +56,9 @@ def create_app(settings: Settings | None = None, *, head: str) -> FastAPI:
     qdrant = composition.prepared_qdrant(settings, embedder=embedder)
     metrics = Metrics()
     begin = begin_on(engine)
-    app = FastAPIOffline(title="Turnkeep", version=version("turnkeep"), lifespan=lifespan)
+    app = FastAPIOffline(
+        title="Turnkeep", version=version("turnkeep"), lifespan=lifespan, responses=errors.documented()
+    )
     app.state.gateway = Gateway(
         settings=settings,
         engine=engine,

@@ -24,9 +24,9 @@ from api_gateway.dependencies import (
 )
 from api_gateway.standing import StageState, standing
 from shared.domain.errors import Missing, TooLarge
-from shared.domain.ids import TenantId
+from shared.domain.ids import TenantId, turn_id
 from shared.domain.turn import Image, Role, Speaker, ToolCall
-from shared.ports import NewTurn
+from shared.ports import NewTurn, SessionRow, TurnRow, Work
 
 router = APIRouter(tags=["turns"])
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -207,6 +207,16 @@ def accepted_turn(receipt: Receipt) -> AcceptedTurn:
     )
 
 
+def _turn(work: Work, session: SessionRow, *, named: str) -> TurnRow | None:
+    known = work.turns.known(session.session_key, client_ids=[named]).get(named)
+    if known is not None:
+        return work.turns.find(session, turn_id=turn_id(session.session_key, sequence=known.sequence))
+    try:
+        return work.turns.find(session, turn_id=UUID(named))
+    except ValueError:
+        return None
+
+
 class StageStatus(BaseModel):
     state: StageState
     error: str | None
@@ -227,14 +237,15 @@ class TurnStatus(BaseModel):
 
 @router.get("/v1/sessions/{session_id}/turns/{turn_id}", summary="Where a turn stands, stage by stage")
 def get_turn(
-    session_id: Identifier, turn_id: UUID, gateway: CurrentGateway, caller: CurrentCaller
+    session_id: Identifier, turn_id: Identifier, gateway: CurrentGateway, caller: CurrentCaller
 ) -> TurnStatus:
+    """By the `turn_id` of the answer, or by the id you gave it."""
     need(caller, "context:read")
     with gateway.begin(caller.tenant_id) as work:
         session = known_session(work, session_id)
-        row = work.turns.find(session, turn_id=turn_id)
+        row = _turn(work, session, named=turn_id)
         if row is None or row.state == "erased":
-            raise Missing("turn", f"session {session_id!r} has no turn {turn_id}; it answers by turn_id")
+            raise Missing("turn", f"session {session_id!r} has no turn {turn_id!r}")
         sequence = row.turn.sequence
         stood = standing(
             row,

@@ -52,6 +52,11 @@ def versions(_settings: Settings) -> str:
     return f"Python {platform.python_version()}, {packages}"
 
 
+def shares(settings: Settings) -> str:
+    split = composition.budget_split(settings)
+    return f"working {split.working:.0%}, condensed {split.condensed:.0%}, long-term {split.long_term:.0%}"
+
+
 def pepper(settings: Settings) -> str:
     return f"{len(composition.pepper(settings))} characters"
 
@@ -79,6 +84,7 @@ def gateway(url: str) -> str:
 ALWAYS: Mapping[str, Check] = {
     "embedder": embedder,
     "tokens": tokens,
+    "context shares": shares,
     "chat model": chat,
     "versions": versions,
 }

@@ -1,16 +1,14 @@
 """The pipeline by hand: real Postgres and vector server, the real runner, and no Celery.
 
 A `House` is a tenant in a database where nobody else works. Its steps are run one at a time, so that a test
-decides what happens between two of them: `Interleaved` acts before chosen units of work.
+decides what happens between two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from threading import Thread
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID, uuid4, uuid5
 
@@ -22,17 +20,18 @@ from api_gateway.accept import Acceptance, AcceptPolicy, Submission, accept
 from infra.embedded.loopback import HOST, free_port
 from infra.embedded.stack import EmbeddedStack
 from shared.codec import statements_to_json
-from shared.domain.ids import MemoryId, SessionKey, TenantId, UserKey
-from shared.domain.memory import Entity, Memory, Slot, State, Statement
+from shared.domain.ids import MemoryId, SessionKey, UserKey
+from shared.domain.memory import Memory, State, Statement
 from shared.domain.policy import BudgetSplit
-from shared.domain.session import Claim, FlushPolicy, QueueName, StepName
+from shared.domain.session import Claim, FlushPolicy, StepName
 from shared.domain.turn import Lane, Role
 from shared.inference.embedders.hashing import HashingEmbedder
-from shared.inference.tokens import counter_for
-from shared.ports import Begin, MemoryFilter, NewTurn, SessionRow, UserRow, Vector, VectorIndex, Work, Writing
+from shared.ports import Begin, MemoryFilter, NewTurn, SessionRow, UserRow, VectorIndex, Work, Writing
 from shared.stores import qdrant
 from shared.stores.postgres.unit_of_work import SET_TENANT
 from shared.text.redaction import KeepAll
+from tests.integration.between import CUT_CONNECTIONS, WAITING, ListBell
+from tests.integration.said import COUNTER, new_turn, statement
 from tests.running import Database, Tenant, eventually
 from workers.runner import Patience, Runner
 from workers.tools import Tools
@@ -41,62 +40,12 @@ STEPS: tuple[StepName, ...] = ("extract", "summarize", "embed", "merge", "index"
 FLUSH = FlushPolicy(rounds=3, tokens=300, idle=timedelta(seconds=30), fold_turns=24, fold_tokens=3_000)
 # Longer than any test holds a claim without saying so, and soon passed after the start of the server.
 LEASE_SECONDS = 5.0
-STATES: tuple[State, ...] = ("pending", "live", "duplicate", "superseded", "dead")
-PHONE = Slot(subject="user", attribute="phone", value="")
-COUNTER = counter_for(None)
 
-
-@dataclass(slots=True)
-class ListBell:
-    """Remembers what was rung."""
-
-    rung: list[QueueName] = field(default_factory=list)
-
-    def ring(self, *queues: QueueName) -> None:
-        self.rung += queues
-
-
-@dataclass(slots=True)
-class Interleaved:
-    """A `Begin` that runs an action each before the units of work of these numbers (from 0) are begun."""
-
-    begin: Begin
-    actions: Mapping[int, Callable[[], object]]
-    begun: int = 0
-
-    @contextmanager
-    def __call__(self, tenant_id: TenantId) -> Iterator[Work]:
-        action = self.actions.get(self.begun)
-        self.begun += 1
-        if action is not None:
-            action()
-        with self.begin(tenant_id) as work:
-            yield work
-
-
-@dataclass(slots=True)
-class BeforeCommit:
-    """A `Begin` that runs `action` inside every unit of work, when its body has ended."""
-
-    begin: Begin
-    action: Callable[[], object]
-
-    @contextmanager
-    def __call__(self, tenant_id: TenantId) -> Iterator[Work]:
-        with self.begin(tenant_id) as work:
-            yield work
-            self.action()
-
-
-class Watched(HashingEmbedder):
-    """Runs `action` before it embeds."""
-
-    def __init__(self, action: Callable[[Sequence[str]], object]) -> None:
-        self._action = action
-
-    def passages(self, texts: Sequence[str]) -> list[Vector]:
-        self._action(texts)
-        return super().passages(texts)
+NOTHING_DUE = (
+    "update work set state = 'cancelled' where state in ('waiting', 'due', 'running')",
+    "update session_heads set due_at = null",
+    "delete from index_debts",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +72,8 @@ class House:
     def leave(self) -> None:
         """Nothing of any tenant is due any more: the next one finds an idle database."""
         with self.database.owner.begin() as connection:
-            for statement in (
-                "update work set state = 'cancelled' where state in ('waiting', 'due', 'running')",
-                "update session_heads set due_at = null",
-                "delete from index_debts",
-            ):
-                connection.execute(text(statement))
+            for act in NOTHING_DUE:
+                connection.execute(text(act))
         self.client.close()
 
     @property
@@ -291,13 +236,7 @@ class House:
     def cut_connections(self) -> None:
         """Every connection of the application role to this database is gone."""
         with self.database.app.connect() as connection:
-            connection.execute(
-                text(
-                    "select pg_terminate_backend(pid) from pg_stat_activity"
-                    " where datname = current_database() and usename = current_user"
-                    " and pid <> pg_backend_pid()"
-                )
-            )
+            connection.execute(text(CUT_CONNECTIONS))
 
     def bring_forward(self) -> None:
         """Make due now what is due later."""
@@ -356,75 +295,4 @@ class House:
 
     def someone_waits(self) -> bool:
         """A connection to this database waits for a lock that another holds."""
-        return bool(
-            self.value(
-                "select count(*) from pg_locks l join pg_stat_activity a using (pid)"
-                " where not l.granted and a.datname = current_database()"
-            )
-        )
-
-
-class Aside(Thread):
-    """Runs `action` beside the test; `outcome()` waits for it and gives its result or raises its error."""
-
-    def __init__(self, action: Callable[[], object]) -> None:
-        super().__init__(name="aside")
-        self._action = action
-        self._result: Any = None
-        self._error: Exception | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._result = self._action()
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is raised again where it is waited for
-            self._error = error
-
-    def outcome(self) -> Any:
-        self.join(timeout=60)
-        assert not self.is_alive(), "it never ended"
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-
-def new_turn(
-    said: str, *, role: Role = "user", at: datetime | None = None, client_id: str | None = None
-) -> NewTurn:
-    return NewTurn(
-        client_id=client_id,
-        role=role,
-        text=said,
-        tokens=COUNTER.count(said),
-        body_hmac=said.encode(),
-        created_at=at,
-        tool_call_id="call" if role == "tool" else None,
-    )
-
-
-def statement(
-    said: str,
-    *,
-    slot: Slot | None = None,
-    sequences: Sequence[int] = (1,),
-    at: datetime | None = None,
-    entities: Sequence[Entity] = (),
-) -> Statement:
-    return Statement(
-        kind="fact",
-        category="general",
-        text=said,
-        language="en",
-        trust="user",
-        importance=0.5,
-        sequences=sequences,
-        valid_from=at or datetime.now(UTC),
-        slot=slot,
-        entities=entities,
-    )
-
-
-def phone(number: str, *, at: datetime | None = None, sequences: Sequence[int] = (1,)) -> Statement:
-    return statement(
-        f"My phone number is {number}", slot=replace(PHONE, value=number), at=at, sequences=sequences
-    )
+        return bool(self.value(WAITING))

@@ -11,7 +11,7 @@ import httpx2
 from api_gateway import direct
 from shared.domain.ids import MemoryId
 from tests.integration.accepting import await_blocked, user_key
-from tests.integration.protocol import statement
+from tests.integration.said import statement
 from tests.integration.talking import await_done, post, read, stats, turn
 from tests.running import Database, Deployment, GatewayProcess, Tenant, eventually
 

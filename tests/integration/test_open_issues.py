@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from shared.domain.memory import Statement
-from tests.integration.protocol import House, statement
+from tests.integration.protocol import House
+from tests.integration.said import statement
 from workers.steps.merge import merge
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.integration.protocol import FLUSH, Aside, House
+from tests.integration.between import Aside
+from tests.integration.protocol import FLUSH, House
 from tests.running import eventually
 
 

@@ -14,7 +14,8 @@ from shared.domain.errors import ClaimLost, StoreUnavailable
 from shared.domain.ids import BatchId, TenantId
 from shared.domain.session import Claim
 from shared.stores.postgres.dispatch import Dispatch
-from tests.integration.protocol import Aside, House, Watched
+from tests.integration.between import Aside, Watched
+from tests.integration.protocol import House
 from tests.running import eventually
 from workers.lease import kept
 

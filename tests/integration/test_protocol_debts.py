@@ -13,7 +13,9 @@ from shared.inference.embedders.hashing import HashingEmbedder
 from shared.ports import DebtClaim, Point, VectorIndex
 from shared.stores.qdrant import TenantIndex
 from shared.text.vectors import vector_bytes
-from tests.integration.protocol import House, Watched, statement
+from tests.integration.between import Watched
+from tests.integration.protocol import House
+from tests.integration.said import statement
 from workers.steps.embed import embed_owed
 from workers.steps.index import index
 from workers.tools import Tools
@@ -128,13 +130,6 @@ def test_a_deleted_memory_leaves_no_point(house: House) -> None:
     house.finish()
     assert house.index.versions([memory_id]) == {}
     _agrees(house)
-
-
-def test_a_memory_that_dies_before_it_was_indexed_leaves_no_point(house: House) -> None:
-    memory_id = _merged(house)
-    house.forget(memory_id)
-    house.finish()
-    assert house.index.versions([memory_id]) == {}
 
 
 def test_a_memory_that_dies_between_read_and_upsert_has_its_point_removed(house: House) -> None:

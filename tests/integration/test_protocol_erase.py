@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from shared.ports import MemoryFilter
-from tests.integration.protocol import STEPS, Aside, BeforeCommit, House, Interleaved
+from tests.integration.between import Aside, BeforeCommit, Interleaved
+from tests.integration.protocol import STEPS, House
 from tests.running import eventually
 
 SECRET = "My phone number is +1 415 555 0134 and the headset shows error E-1042."

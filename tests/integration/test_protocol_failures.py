@@ -12,7 +12,8 @@ from sqlalchemy import text
 from shared.domain.errors import EmbedderUnavailable, StoreUnavailable
 from shared.inference.chat import make_chat
 from tests.fakes.model_server import CHAT, ModelServer, Reply, chat_reply, json_reply, status_reply
-from tests.integration.protocol import BeforeCommit, House, Watched
+from tests.integration.between import BeforeCommit, Watched
+from tests.integration.protocol import House
 from workers.runner import Runner
 from workers.tools import Tools
 

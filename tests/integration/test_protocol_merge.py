@@ -14,7 +14,9 @@ from shared.domain.errors import ClaimLost
 from shared.domain.ids import MemoryId
 from shared.domain.memory import Statement
 from shared.domain.session import Claim
-from tests.integration.protocol import STEPS, Aside, House, Interleaved, phone, statement
+from tests.integration.between import Aside, Interleaved
+from tests.integration.protocol import STEPS, House
+from tests.integration.said import phone, statement
 from workers.steps.merge import merge
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

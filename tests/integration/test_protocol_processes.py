@@ -8,7 +8,8 @@ import pytest
 import redis
 
 from infra.embedded.stack import EmbeddedStack
-from tests.integration.protocol import Aside, House
+from tests.integration.between import Aside
+from tests.integration.protocol import House
 from tests.running import Databases, Deployment, eventually
 from workers.schedule import SWEEP, sweep
 

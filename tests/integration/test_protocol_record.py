@@ -9,7 +9,9 @@ import pytest
 from shared.codec import statements_to_json
 from shared.domain.errors import ClaimLost
 from shared.domain.session import StepName
-from tests.integration.protocol import Aside, House, statement
+from tests.integration.between import Aside
+from tests.integration.protocol import House
+from tests.integration.said import statement
 from tests.running import eventually
 
 

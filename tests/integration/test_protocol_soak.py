@@ -22,7 +22,8 @@ from infra.embedded.process import Child
 from infra.embedded.stack import EmbeddedStack
 from shared.domain.memory import Memory
 from shared.ports import MemoryFilter
-from tests.integration.protocol import FLUSH, House, new_turn
+from tests.integration.protocol import FLUSH, House
+from tests.integration.said import new_turn
 from tests.running import Databases, Deployment, eventually
 
 SEED = 20_260_301

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -143,13 +143,17 @@ def test_a_server_that_does_not_answer_or_knows_us_not_is_said_to_be_unavailable
         client = qdrant.connect(url, api_key=None, timeout=1)
         index = qdrant.index_on(client, alias=alias.name)(TenantId(UUID(int=1)))
         point = _point("said")
-        for call in (
-            lambda: index.upsert([point]),
-            lambda: index.delete([point.memory_id]),
-            lambda: index.versions([point.memory_id]),
-            lambda: index.count(ANN),
-            lambda: index.search(ANN, dense=point.dense, lexical=None, limit=1),
-        ):
+        for call in _calls(index, point=point):
             with pytest.raises(IndexUnavailable):
                 call()
         client.close()
+
+
+def _calls(index: VectorIndex, *, point: Point) -> list[Callable[[], object]]:
+    return [
+        lambda: index.upsert([point]),
+        lambda: index.delete([point.memory_id]),
+        lambda: index.versions([point.memory_id]),
+        lambda: index.count(ANN),
+        lambda: index.search(ANN, dense=point.dense, lexical=None, limit=1),
+    ]

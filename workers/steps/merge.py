@@ -13,7 +13,7 @@ from shared.domain.ids import MemoryId, SessionKey, statement_id
 from shared.domain.memory import Memory
 from shared.domain.session import Batch, Claim, QueueName
 from shared.domain.turn import Turn
-from shared.ports import SessionRow, Source, UserRow, Vector, Work, Writing
+from shared.ports import NameTagger, SessionRow, Source, UserRow, Vector, Work, Writing
 from shared.text.language import language_of
 from workers.opening import next_cap, settle_head
 from workers.steps.candidates import NOT_ASKED, Fresh, Neighbors, gather, neighbors
@@ -21,6 +21,7 @@ from workers.steps.deciding import decide
 from workers.steps.effects import carry_out, episode_of, memory_of, source_of
 from workers.steps.embed import statements_in, unpacked
 from workers.steps.fold import first_read
+from workers.steps.learning import learned
 from workers.tools import Tools
 
 # How often is searched; then the vectors in Postgres stand in for the index, under the lock.
@@ -90,18 +91,27 @@ def _fetch(claim: Claim, *, tools: Tools) -> Folded:
         session=session,
         turns=turns,
         outputs=outputs,
-        fresh=_fresh(batch, outputs=outputs, vectors=_statement_vectors(vectors) if usable else []),
+        fresh=_fresh(
+            batch,
+            outputs=outputs,
+            vectors=_statement_vectors(vectors) if usable else [],
+            tagger=tools.tagger,
+        ),
         episodes=_episode_vectors(vectors) if usable else {},
     )
 
 
 def _fresh(
-    batch: Batch, *, outputs: Mapping[str, Mapping[str, object]], vectors: Sequence[Vector]
+    batch: Batch,
+    *,
+    outputs: Mapping[str, Mapping[str, object]],
+    vectors: Sequence[Vector],
+    tagger: NameTagger | None,
 ) -> list[Fresh]:
     return [
         Fresh(
             memory_id=_fresh_id(batch, ordinal=ordinal, outputs=outputs),
-            statement=statement,
+            statement=learned(statement, tagger=tagger) if batch.kind == "direct" else statement,
             vector=vectors[ordinal] if ordinal < len(vectors) else None,
             order=max(statement.sequences, default=0),
         )

@@ -54,6 +54,11 @@ on conflict (tenant_id, memory_id, embedder) do update
     set op = excluded.op, step = excluded.step, version = excluded.version, due_at = clock_timestamp(),
         lease_until = null, fence = index_debts.fence + 1
 """
+LEARN = """
+update memories set slot_subject = :subject, slot_attribute = :attribute, slot_value = :value,
+    entities = cast(:entities as jsonb)
+where memory_id = :memory_id
+"""
 REMEMBER = """
 insert into memory_history (tenant_id, change_id, memory_id, version, actor, change, before)
 select tenant_id, :change_id, memory_id, version, :actor, :change,
@@ -64,6 +69,10 @@ CHANGE = """
 update memories set version = version + 1, updated_at = clock_timestamp(),
     text_version = text_version + case when :text_changed then 1 else 0 end,
     text = case when :text_changed then :text else text end,
+    slot_subject = case when :text_changed then null else slot_subject end,
+    slot_attribute = case when :text_changed then null else slot_attribute end,
+    slot_value = case when :text_changed then null else slot_value end,
+    entities = case when :text_changed then '[]' else entities end,
     state = coalesce(:state, state), category = coalesce(:category, category),
     importance = coalesce(:importance, importance), pinned = coalesce(:pinned, pinned),
     wrong = coalesce(:wrong, wrong), edited = edited or :edited,
@@ -80,6 +89,7 @@ insert into slots (tenant_id, user_key, subject, attribute, memory_id)
 values (turnkeep_tenant(), :user_key, :subject, :attribute, :memory_id)
 on conflict (tenant_id, user_key, subject, attribute) do update set memory_id = excluded.memory_id
 """
+UNLINK_ENTITIES = "delete from memory_entities where memory_id = :memory_id"
 FREE_SLOT = "delete from slots where memory_id = :memory_id"
 HISTORY = """
 select change_id, version, actor, change, before, at from memory_history
@@ -118,25 +128,24 @@ class Memories(MemoryReads):
         user = writing.user
         identity = {"memory_id": memory.memory_id, "user_key": user.user_key, "user_epoch": user.epoch}
         self.run(ADD, identity | _columns(memory))
-        self.add_sources_of(memory, to=memory.memory_id)
-        self._link_entities(memory, user_key=user.user_key)
-        if memory.vector is not None:
-            self.put_vector(memory.memory_id, embedder=writing.embedder, text_version=1, vector=memory.vector)
-        if memory.state == "live":
-            step: DebtStep = "embed" if memory.vector is None else "index"
-            self.owe(memory.memory_id, op="upsert", step=step, version=1, writing=writing)
-            if memory.slot is not None:
-                self.hold_slot(memory.memory_id, slot=memory.slot, user_key=user.user_key)
+        self._hang_on(memory, version=1, writing=writing)
 
-    def revise(self, memory: NewMemory, *, version: int, writing: Writing) -> None:
-        """Turn a `pending` row (added directly) into what the merge decided."""
+    def _hang_on(self, memory: NewMemory, *, version: int, writing: Writing) -> None:
+        user_key = writing.user.user_key
         self.add_sources_of(memory, to=memory.memory_id)
-        self._link_entities(memory, user_key=writing.user.user_key)
+        self._link_entities(memory, user_key=user_key)
         if memory.vector is not None:
             self.put_vector(memory.memory_id, embedder=writing.embedder, text_version=1, vector=memory.vector)
         if memory.state == "live":
             step: DebtStep = "embed" if memory.vector is None else "index"
             self.owe(memory.memory_id, op="upsert", step=step, version=version, writing=writing)
+            if memory.slot is not None:
+                self.hold_slot(memory.memory_id, slot=memory.slot, user_key=user_key)
+
+    def revise(self, memory: NewMemory, *, version: int, writing: Writing) -> None:
+        """Turn a `pending` row (added directly) into what the merge decided."""
+        self.run(LEARN, {"memory_id": memory.memory_id} | _columns(memory))
+        self._hang_on(memory, version=version, writing=writing)
 
     def add_sources_of(self, memory: NewMemory, *, to: MemoryId) -> None:
         """What says the same once more is one more source of `to`."""
@@ -171,6 +180,10 @@ class Memories(MemoryReads):
         self.run(REMEMBER, {"memory_id": memory_id, "change_id": uuid4(), "actor": actor, "change": change})
         flags = {"text_changed": "text" in changes, "valid_to_changed": "valid_to" in changes}
         row = self.row(CHANGE, UNCHANGED | dict(changes) | flags | {"memory_id": memory_id})
+        if "text" in changes:
+            # The slot and the entities were read off the text that is gone.
+            self.run(FREE_SLOT, {"memory_id": memory_id})
+            self.run(UNLINK_ENTITIES, {"memory_id": memory_id})
         if row is None:
             raise LookupError("a memory vanished under its user's lock")
         version: int = row.version

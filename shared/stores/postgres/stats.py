@@ -22,7 +22,11 @@ from (
 MEMORIES = """
 select m.tier, count(*) as memories from memories m
 join users u on u.tenant_id = m.tenant_id and u.user_key = m.user_key and u.epoch = m.user_epoch
-where m.state = 'live' group by m.tier
+where m.state = 'live' and not exists (
+    select 1 from memory_sources o
+    join sessions s on s.tenant_id = o.tenant_id and s.session_key = o.session_key
+    where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id and s.epoch <> o.session_epoch)
+group by m.tier
 """
 ARCHIVED = "select count(*) as memories from archive"
 OWED = "select count(*) as debts from index_debts"
