@@ -18,7 +18,7 @@ import Stemmer
 from shared.ports import SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _ALNUM = rf"[^\W_{_CJK}]"
@@ -44,12 +44,14 @@ class Saturation:
 
     weight = tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average_length)); lengths are counted in terms.
     An average of 40 terms is a turn with its two neighbors (LoCoMo 41); recall there moves by less than .01
-    for k1 from 0.9 to 1.5, b from 0.4 to 0.75 and averages from 20 to 80.
+    for k1 from 0.9 to 1.5, b from 0.4 to 0.75 and averages from 20 to 80. A term beside the text counts
+    `beside` of a term in it.
     """
 
     k1: float = 1.2
     b: float = 0.75
     average_length: float = 40.0
+    beside: float = 0.5
 
 
 def terms(text: str) -> list[str]:
@@ -72,11 +74,16 @@ def content_words(text: str) -> frozenset[str]:
     )
 
 
-def document_vector(text: str, *, saturation: Saturation | None = None) -> SparseVector:
-    """Term frequencies, saturated; the index multiplies by IDF."""
+def document_vector(
+    text: str, *, beside: Sequence[str] = (), saturation: Saturation | None = None
+) -> SparseVector:
+    """Term frequencies, saturated; the index multiplies by IDF. `beside` are texts next to this one: it is
+    found by their words too, behind what says them itself."""
     rule = saturation or Saturation()
-    counts = Counter(map(_index, terms(text)))
-    norm = rule.k1 * (1 - rule.b + rule.b * counts.total() / rule.average_length)
+    counts: dict[int, float] = Counter(map(_index, terms(text)))
+    for term in (term for each in beside for term in terms(each)):
+        counts[_index(term)] = counts.get(_index(term), 0.0) + rule.beside
+    norm = rule.k1 * (1 - rule.b + rule.b * sum(counts.values()) / rule.average_length)
     indices = tuple(sorted(counts))
     return SparseVector(
         indices=indices, values=tuple(counts[i] * (rule.k1 + 1) / (counts[i] + norm) for i in indices)

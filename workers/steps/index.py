@@ -61,13 +61,14 @@ def _point(claim: DebtClaim, *, item: Payable) -> Point:
     if item.vector is None:
         raise ValueError("a point needs a vector")
     memory = item.memory
-    # With its neighbors and its day an episode is found by words that stand beside it.
-    text = "\n".join((memory.valid_from.date().isoformat(), memory.text, *item.neighbors))
     return Point(
         memory_id=memory.memory_id,
         user_key=claim.user_key,
         version=claim.version,
         kind=memory.kind,
         dense=item.vector,
-        lexical=document_vector(text),
+        # With its neighbors and its day an episode is found by words that stand beside it.
+        lexical=document_vector(
+            f"{memory.valid_from.date().isoformat()}\n{memory.text}", beside=item.neighbors
+        ),
     )
