@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import structlog
 from celery import Celery
-from kombu import Queue
+from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from shared.domain.session import QueueName
@@ -22,6 +22,7 @@ from shared.settings import Broker, Worker
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TASK = "turnkeep.{}"
+EXCHANGE = Exchange("turnkeep", type="direct")
 RUNG_AT = "rung_at"  # a bell's header: seconds of wall clock
 # A bell that nobody took within this time is rung again by the sweep.
 BELL_SECONDS = 60
@@ -31,7 +32,7 @@ log = structlog.get_logger(__name__)
 def celery_app(broker: Broker, *, url: str, worker: Worker) -> Celery:
     app = Celery("turnkeep", broker=url)
     app.conf.update(
-        task_queues=[Queue(name) for name in QUEUES],
+        task_queues=[Queue(name, EXCHANGE, routing_key=name) for name in QUEUES],
         task_routes={TASK.format(name): {"queue": name} for name in QUEUES},
         task_default_queue="upkeep",
         task_create_missing_queues=False,  # a typo must fail, not make a queue nobody reads

@@ -214,8 +214,9 @@ def get_diagnosis(session_id: Identifier, gateway: CurrentGateway, caller: Curre
 def delete_session(session_id: Identifier, gateway: CurrentGateway, caller: CurrentCaller) -> Erasure:
     need(caller, "erase")
     with gateway.begin(caller.tenant_id) as work:
-        session = known_session(work, session_id)
-        if work.erasures.lock_user(session.user_key):
+        if work.erasures.lock_user(known_session(work, session_id).user_key):
             raise Conflict("legal_hold", "this user is under legal hold; lift it first")
+        # Again, now that nobody else can erase it: of several deletes at once one finds it.
+        session = known_session(work, session_id)
         erasure_id = work.erasures.bury_session(session.session_key, user_key=session.user_key)
     return Erasure(erasure_id=erasure_id)

@@ -146,8 +146,10 @@ def delete_user(user_id: Identifier, gateway: CurrentGateway, caller: CurrentCal
     need(caller, "erase")
     with gateway.begin(caller.tenant_id) as work:
         user_key = _key(gateway, caller, user_id)
+        held = work.erasures.lock_user(user_key)
+        # Under the lock: of several deletes at once one finds the user.
         known_user(work, user_id=user_id, user_key=user_key)
-        if work.erasures.lock_user(user_key):
+        if held:
             raise Conflict("legal_hold", "this user is under legal hold; lift it first")
         erasure_id = work.erasures.bury_user(user_key)
     return Erasure(erasure_id=erasure_id)

@@ -15,6 +15,7 @@ TurnkeepError
 │   ├── IndexUnavailable
 │   └── StoreUnavailable
 ├── ModelAnswerUnusable     the model answered nonsense: the rules take over
+├── TextRefused             the embedder will never take this text: a failure of the work that holds it
 ├── ClaimLost               another worker owns the step now, or its subject was erased: drop the result
 └── SettingsError           stop the start with this sentence
 """
@@ -86,6 +87,10 @@ class StoreUnavailable(RetryLater):
 
 
 class ModelAnswerUnusable(TurnkeepError):
+    pass
+
+
+class TextRefused(TurnkeepError):
     pass
 
 

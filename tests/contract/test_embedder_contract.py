@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shared.domain.errors import EmbedderUnavailable
+from shared.domain.errors import EmbedderUnavailable, TextRefused
 from shared.inference.embedders import make_embedder
 from shared.inference.embedders.openai_api import OpenAIEmbedder
 from shared.ports import Embedder
@@ -156,6 +156,15 @@ def test_openai_answers_that_are_no_vectors_are_refused(
     with pytest.raises(EmbedderUnavailable, match="openai:any"):
         remote.passages(["退款"])
     assert len(remote.passages(["退款"])) == 1
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_openai_a_text_that_is_never_taken_is_no_outage(
+    server: ModelServer, remote: OpenAIEmbedder, status: int
+) -> None:
+    server.script(EMBEDDINGS, status_reply(status))
+    with pytest.raises(TextRefused, match=str(status)):
+        remote.passages(["退款"])
 
 
 SLOW = {

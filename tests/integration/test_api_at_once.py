@@ -107,3 +107,11 @@ def test_one_new_user_from_many_clients_at_once_is_one_user(api: httpx2.Client) 
     assert {answer.status_code for answer in posted} == {202}
     assert stats(api)["turns"]["accepted"] == CLIENTS
     assert eventually(lambda: len(read(api, "/v1/users/u/sessions")["sessions"]) == 3)
+
+
+def test_of_many_deletes_at_once_one_finds_its_session_and_one_its_user(live: httpx2.Client) -> None:
+    post(live, turn("hello"), session="s", user="u")
+    for path in ("/v1/sessions/s", "/v1/users/u"):
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            answers = list(clients.map(live.delete, [path] * CLIENTS))
+        assert sorted(answer.status_code for answer in answers) == [202, *[404] * (CLIENTS - 1)]

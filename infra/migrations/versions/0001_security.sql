@@ -28,8 +28,8 @@ begin
 end $$;
 
 grant usage on schema public to {app}, {dispatch};
-grant update on session_heads, work, index_debts to {dispatch};
-grant select, insert, update on tenant_service to {dispatch};
+grant update on work, index_debts to {dispatch};
+grant select, update on tenant_service to {dispatch};
 grant select on alembic_version to {app}, {dispatch};
 
 -- Tables that are not a tenant's own stay out of the application's reach; a key is looked up by its id alone.

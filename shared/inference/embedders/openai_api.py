@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from shared.domain.errors import EmbedderUnavailable
+from shared.domain.errors import EmbedderUnavailable, TextRefused
 from shared.inference.endpoint import AnswerTooLarge, CallFailed, Endpoint
 from shared.text.sanitize import clean_model_text
 from shared.text.vectors import unit
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _BATCH = 32
 _MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+
+# Bad request, too large, cannot be processed: sent again, the same text gets the same answer.
+_REFUSALS = frozenset({400, 413, 422})
 
 
 class _Row(BaseModel):
@@ -46,7 +50,7 @@ class OpenAIEmbedder:
         self.dimension = 0
         try:
             self.dimension = len(self._embedded(["dimension"], deadline=timeout)[0])
-        except EmbedderUnavailable:
+        except (EmbedderUnavailable, TextRefused):
             self.close()
             raise
 
@@ -72,7 +76,11 @@ class OpenAIEmbedder:
 
         try:
             return self._checked(self._endpoint.call(send, deadline=deadline), count=len(texts))
-        except (CallFailed, AnswerTooLarge) as error:
+        except CallFailed as error:
+            if error.status in _REFUSALS:
+                raise TextRefused(f"{self.name}: {error}") from None
+            raise EmbedderUnavailable(f"{self.name}: {error}") from None
+        except AnswerTooLarge as error:
             raise EmbedderUnavailable(f"{self.name}: {error}") from None
 
     def _checked(self, body: str, *, count: int) -> list[Vector]:
