@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.domain.memory import Entity, Kind, Statement, Trust, importance_of
@@ -36,3 +37,14 @@ def kept(turn: Turn, *, kind: Kind, text: str, language: str, entities: Sequence
         valid_from=valid_from(turn),
         entities=tuple(entities),
     )
+
+
+def remembered(statement: Statement) -> Statement:
+    """As important as if its own words asked to remember it."""
+    importance = importance_of(
+        statement.text,
+        words=sorted(content_words(statement.text)),
+        entities=len(statement.entities),
+        remember=True,
+    )
+    return replace(statement, importance=importance)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from shared.domain.memory import Category, EntityKind, Kind
+from workers.rules.segments import without_suppositions
 from workers.rules.sentences import is_question, is_short, is_small_talk
 from workers.rules.words import pattern
 
@@ -35,6 +36,10 @@ def is_solved(sentence: str) -> bool:
     return bool(_SOLVED.search(sentence)) and not _NOT_SOLVED.search(sentence)
 
 
+def is_refusal(sentence: str) -> bool:
+    return _REFUSAL.search(sentence) is not None
+
+
 def user_kind(sentence: str, *, entities: Collection[EntityKind]) -> Kind | None:
     kinds = set(entities)
     if is_question(sentence):
@@ -53,11 +58,12 @@ def _told(sentence: str, *, kinds: set[EntityKind]) -> Kind | None:
         return "attempt"
     if "error_code" in kinds or _is_case(sentence):
         return "issue"
-    if _EVENT.search(sentence) and kinds & _DATED:
+    real = without_suppositions(sentence)
+    if _EVENT.search(real) and kinds & _DATED:
         return "event"
     if _PREFERENCE.search(sentence):
         return "preference"
-    return "fact" if _FACT.search(sentence) else None
+    return "fact" if _FACT.search(real) else None
 
 
 def _is_case(sentence: str) -> bool:

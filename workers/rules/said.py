@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,10 +7,9 @@ from shared.domain.memory import Entity, EntityKind
 from shared.domain.turn import Turn
 from shared.text.language import language_of
 from workers.rules.entities import EntityFinder
+from workers.rules.segments import claim_spans, clause_spans
 from workers.rules.sentences import own_words, sentences
 from workers.rules.spans import Mention
-
-_BETWEEN_CLAUSES = re.compile(r"[，、；]\s*|[,;]\s+|\s+(?:and|but)\s+|但是?|而且|并且")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +40,13 @@ class Said:
 
 
 def clauses(said: Said) -> Iterator[Said]:
-    """The parts between commas and conjunctions, spaces trimmed."""
-    start = 0
-    for match in _BETWEEN_CLAUSES.finditer(said.text):
-        yield said.part(start, end=match.start())
-        start = match.end()
-    yield said.part(start, end=len(said.text.rstrip("。.!！;；")))
+    for span in clause_spans(said.text):
+        yield said.part(span.start, end=span.end)
+
+
+def claims(said: Said) -> list[Said]:
+    """The clauses that say how things are with the speaker."""
+    return [said.part(span.start, end=span.end) for span in claim_spans(said.text)]
 
 
 def said_in(turns: Sequence[Turn], *, finder: EntityFinder) -> Iterator[Said]:

@@ -27,8 +27,8 @@ _CODE_CHARACTER = re.compile(r"[A-Za-z0-9_./:@+-]")
 _WITH_QUESTION_MARK = re.compile(r"[?？][\"'”）)~\s]*$")
 _ASKING = re.compile(
     r"^\W*(?:(?:hi|hello|hey|ok|okay|so|and|but|also|please)[,!.\s]+)*"
-    r"(?:what|how|when|where|why|who|which|whose|can|could|do|does|did|is|are|was|were|will|would|should|may|has"
-    r"|have you)\b",
+    r"(?:(?:what|how|when|where|why|who|which|whose)\b|(?:can|could|does|did|is|are|was|were|will|would|should|may|has)"
+    r"(?!['’]t| not\b)\b|do(?! not\b)\b(?!['’])|have you\b)",
     re.IGNORECASE,
 )
 _CHINESE_ASKING = re.compile(

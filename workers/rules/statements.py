@@ -15,7 +15,7 @@ from shared.domain.memory import Kind, Slot, Statement
 from shared.domain.turn import Turn
 from shared.text.language import language_of
 from workers.rules.entities import EntityFinder
-from workers.rules.keeping import kept
+from workers.rules.keeping import kept, remembered
 from workers.rules.kinds import asks_to_remember, assistant_kind, is_solved, user_kind
 from workers.rules.said import Said, clauses, said_in
 from workers.rules.slots import Stated, assistant_slots, user_slots
@@ -55,13 +55,19 @@ def _spoken(
 ) -> Iterator[Statement]:
     said = list(said_in(turns, finder=finder))
     orders = {mention.value for one in said for mention in one.of("order")} | set(tool_orders)
+    for one, stated in filled(said, orders=orders):
+        for each in stated:
+            yield _slotted(each, sentence=one, orders=orders)
+        yield from _plain(one, beside={each.slot.attribute for each in stated})
+
+
+def filled(said: Sequence[Said], *, orders: Collection[str]) -> Iterator[tuple[Said, list[Stated]]]:
+    """Each sentence with the slots that it fills."""
     last: Slot | None = None
     for one in said:
         stated = _slots(one, orders=orders, last=last)
         last = stated[-1].slot if stated else last
-        for filled in stated:
-            yield _slotted(one, stated=filled, orders=orders)
-        yield from _plain(one, beside={filled.slot.attribute for filled in stated})
+        yield one, stated
 
 
 def _slots(said: Said, *, orders: Collection[str], last: Slot | None) -> list[Stated]:
@@ -70,15 +76,23 @@ def _slots(said: Said, *, orders: Collection[str], last: Slot | None) -> list[St
     return assistant_slots(said, orders=orders)
 
 
-def _slotted(said: Said, *, stated: Stated, orders: Collection[str]) -> Statement:
+def _slotted(stated: Stated, *, sentence: Said, orders: Collection[str]) -> Statement:
     kind: Kind = "preference" if stated.slot.attribute == "language" else "fact"
-    if stated.bare:
-        return replace(_statement(said, kind=kind, label=stated.slot.attribute), slot=stated.slot)
-    # "Remember" stands in a clause of its own and counts for the one behind it.
-    parts = () if asks_to_remember(said.text) else clauses(said)
-    alone = (part for part in parts if stated in _slots(part, orders=orders, last=None))
-    shortest = min(alone, key=lambda part: len(part.text), default=said)
-    return replace(_statement(shortest, kind=kind), slot=stated.slot)
+    said = stated.said if stated.bare else _shortest(stated, orders=orders)
+    label = stated.slot.attribute if stated.bare else ""
+    found = replace(_statement(said, kind=kind, label=label), slot=stated.slot)
+    # "Remember" stands in a clause of its own and counts for the ones behind it.
+    asked = sentence.turn.role == "user" and asks_to_remember(sentence.text)
+    return remembered(found) if asked else found
+
+
+def _shortest(stated: Stated, *, orders: Collection[str]) -> Said:
+    alone = (
+        part
+        for part in clauses(stated.said)
+        if stated.slot in [one.slot for one in _slots(part, orders=orders, last=None)]
+    )
+    return min(alone, key=lambda part: len(part.text), default=stated.said)
 
 
 def _plain(said: Said, *, beside: Collection[str]) -> Iterator[Statement]:

@@ -1,8 +1,8 @@
 """Condensed memory without a language model: a round as it stood, and the little that must stay of it.
 
 The summary is the stretch of at most 20 characters (text with Chinese in it) or 12 words that says the most:
-codes, numbers and names weigh most, then words of problems and promises, then content words; nothing is cut
-inside a code or a word.
+gist.py says how that is weighed; nothing is cut inside a code or a word. Beside it stand the round's numbers
+and the values of its slots, then what else the budget leaves room for.
 """
 
 from __future__ import annotations
@@ -16,31 +16,26 @@ from shared.domain.turn import Turn
 from shared.ports import TokenCounter
 from workers.rules.calls import JoinedCall, joined_calls
 from workers.rules.entities import EntityFinder
-from workers.rules.gist import gist
+from workers.rules.gist import gist, newest_slots
 from workers.rules.keeping import valid_from
-from workers.rules.said import said_in
+from workers.rules.said import Said, said_in
 from workers.rules.sentences import clip, own_words
+from workers.rules.slots import Stated, is_past
+from workers.rules.statements import filled
 from workers.rules.tool_results import flat, tool_statements
 
 _SHORTEST_RESULT, _LONGEST_PARAMETERS = 40, 120
 # What is kept first when not everything fits: what a later question is about, before when and who.
 _ENTITY_ORDER: tuple[EntityKind, ...] = (
-    "error_code",
-    "order",
-    "tracking",
-    "device",
-    "version",
-    "identifier",
-    "money",
-    "date",
-    "phone",
-    "email",
-    "url",
-    "organization",
-    "person",
-    "place",
-)
-_ALWAYS_KEPT: frozenset[EntityKind] = frozenset(_ENTITY_ORDER[:5])
+    "error_code", "order", "tracking", "identifier", "phone", "email", "device", "version", "money", "date",
+    "url", "organization", "person", "place",
+)  # fmt: skip
+_ALWAYS_KEPT: frozenset[EntityKind] = frozenset({"error_code", "order", "tracking", "device", "version"})
+_IDENTIFYING: frozenset[EntityKind] = frozenset(_ENTITY_ORDER[:6])
+# A short round's budget ends with its summary; without its numbers nobody can go on from what is left.
+_IDENTIFYING_TOKENS = 32
+_SLOT_KINDS: dict[str, EntityKind] = {"address": "place", "name": "person"}
+_REPLACEABLE: frozenset[EntityKind] = frozenset({"phone", "email"})
 # With less than this removed (persona `technical`) parameters, codes and versions always stay.
 _TECHNICAL_SHARE = 0.8
 
@@ -63,12 +58,20 @@ def condense(turns: Sequence[Turn], *, by: Condensing) -> CondensedEntry:
     """One round of at least one turn. The tokens that the summary leaves go to entities, then to calls."""
     joined = joined_calls(turns)
     calls = [_call(one, session_id=by.session_id) for one in joined]
-    said = list(said_in(turns, finder=by.finder))
-    summary = gist(said)
     answered = [entity for one in tool_statements(turns, finder=by.finder) for entity in one.entities]
-    mentioned = _distinct([*(entity for one in said for entity in one.entities), *answered])
+    told = list(
+        filled(
+            list(said_in(turns, finder=by.finder)),
+            orders={one.value for one in answered if one.kind == "order"},
+        )
+    )
+    summary = gist(told)
     left = _budget(turns, by=by) - by.counter.count(summary)
-    entities = list(_fitting(mentioned, summary=summary, left=left // 2 if calls else left, by=by))
+    named = _named(told, answered=answered)
+    room = left // 2 if calls else left
+    first = list(_fitting(named.identifying, said=summary, left=max(room, _IDENTIFYING_TOKENS), by=by))
+    room -= sum(by.counter.count(entity.text) for entity in first)
+    entities = [*first, *_fitting(named.other, said=summary, left=room, by=by)]
     left -= sum(by.counter.count(entity.text) for entity in entities)
     return CondensedEntry(
         first=turns[0].sequence,
@@ -107,6 +110,36 @@ def _messages(
             yield CondensedMessage(role=turn.role, text=text, calls=tuple(own))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """Entities by what they are for: `identifying` ones are numbers and the values of slots."""
+
+    identifying: Sequence[Entity]
+    other: Sequence[Entity]
+
+
+def _named(told: Sequence[tuple[Said, Sequence[Stated]]], *, answered: Sequence[Entity]) -> _Named:
+    """Each once; a phone or address that another one of the round replaced is not among them."""
+    newest = newest_slots(told)
+    stale = {one.slot.value for _, stated in told for one in stated} - {slot.value for slot in newest}
+    values = [
+        Entity(kind=_SLOT_KINDS[slot.attribute], value=slot.value, text=slot.value)
+        for slot in newest
+        if slot.attribute in _SLOT_KINDS
+    ]
+    mentioned = [
+        one.entity(said.text)
+        for said, _ in told
+        for one in said.mentions
+        if one.kind not in _REPLACEABLE or not (one.value in stale or is_past(said.text, mention=one))
+    ]
+    named = _distinct([*mentioned, *answered])
+    return _Named(
+        identifying=_distinct([*values, *(one for one in named if one.kind in _IDENTIFYING)]),
+        other=[one for one in named if one.kind not in _IDENTIFYING],
+    )
+
+
 def _distinct(entities: Sequence[Entity]) -> list[Entity]:
     first: dict[tuple[EntityKind, str], Entity] = {}
     for entity in entities:
@@ -114,11 +147,11 @@ def _distinct(entities: Sequence[Entity]) -> list[Entity]:
     return sorted(first.values(), key=lambda entity: _ENTITY_ORDER.index(entity.kind))
 
 
-def _fitting(entities: Sequence[Entity], *, summary: str, left: int, by: Condensing) -> Iterator[Entity]:
+def _fitting(entities: Sequence[Entity], *, said: str, left: int, by: Condensing) -> Iterator[Entity]:
     for entity in entities:
         cost = by.counter.count(entity.text)
         must_stay = by.keeps_codes and entity.kind in _ALWAYS_KEPT
-        if entity.text not in summary and (must_stay or cost <= left):
+        if entity.text not in said and (must_stay or cost <= left):
             left -= cost
             yield entity
 

@@ -33,7 +33,7 @@ def summarize(claims: Sequence[Claim], *, tools: Tools) -> list[StepName]:
 def output_of(fold: Fold, *, tools: Tools) -> Mapping[str, object]:
     finder = fold.finder(tools)
     if fold.batch.kind == "close":
-        return {"statements": statements_to_json(_wrap_up(fold, finder=finder))}
+        return {"statements": statements_to_json(wrap_up_of(fold, finder=finder))}
     by = Condensing(
         session_id=fold.session.session_id,
         share_removed=fold.user.policy.share_removed,
@@ -60,9 +60,12 @@ def _by_model(
     return summaries_from(answer, rounds=cut, entries=entries, finder=fold.finder(tools)).entries
 
 
-def _wrap_up(fold: Fold, *, finder: EntityFinder) -> list[Statement]:
-    """One statement in the slot of its session, so that a later wrap-up takes its place."""
-    text = wrap_up(fold.turns, language=fold.language, finder=finder)
+def wrap_up_of(fold: Fold, *, finder: EntityFinder) -> list[Statement]:
+    """One statement in the slot of its session, so that a later wrap-up takes its place; none without turns,
+    since a statement cites some."""
+    if not fold.turns:
+        return []
+    text = wrap_up(fold.turns, language=fold.language, finder=finder, outcome=fold.session.outcome)
     if not text:
         return []
     newest = fold.turns[-1]

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.domain.turn import Turn
 from shared.inference.tokens import counter_for
 from tests.unit.rules.material import CHINESE, ENGLISH, call, talk, turn, user
 from workers.rules.entities import EntityFinder
 from workers.rules.gist import fits
+from workers.rules.sentences import sentences
 from workers.rules.summary import Condensing, condense
 
 O200K = counter_for(None)
@@ -34,7 +40,7 @@ def test_messages_stay_as_they_stood() -> None:
 
 def test_summary_is_the_stretch_that_says_the_most() -> None:
     assert condense(user(PROBLEM), by=condensing()).summary == (
-        "My Galaxy S24 shows error E-1042 when charging with the original cable"
+        "My Galaxy S24 shows error E-1042 when charging with the original cable…"
     )
     chinese = user("您好，我的手机是小米14 Pro，昨天刚买的，今天开机就报错E05，怎么也开不了机")
     assert "报错E05" in condense(chinese, by=condensing(finder=CHINESE)).summary
@@ -139,3 +145,97 @@ def test_summary_of_any_round_keeps_the_limits(texts: list[str]) -> None:
         assert len(summary) <= 20
     else:
         assert len(summary.split()) <= 12
+
+
+GREETED = talk(
+    ("assistant", "Welcome to our store, I am glad to help you with everything today!"),
+    (
+        "user",
+        "The camera stops with E-17. My order number is A-778213 and my mobile number is (415) 555-2671.",
+    ),
+    ("assistant", "Could you please provide the date of purchase and the shipping address?"),
+)
+GREETED_IN_CHINESE = talk(
+    ("assistant", "您好，很高兴为您服务，请问有什么可以帮您？"),
+    ("user", "路由器一直断线，报错E05。订单号是MI20261101，电话是13800138000"),
+    ("assistant", "请您提供一下购买日期和收货地址"),
+)
+
+
+def spent(turns: Sequence[Turn]) -> list[Turn]:
+    return [replace(one, tokens=O200K.count(one.text)) for one in turns]
+
+
+def test_problem_is_told_before_greetings_and_questions_for_data() -> None:
+    assert "E-17" in condense(GREETED, by=condensing()).summary
+    assert "E05" in condense(GREETED_IN_CHINESE, by=condensing(finder=CHINESE)).summary
+
+
+def test_promise_is_told_before_a_question_for_data() -> None:
+    turns = talk(
+        ("user", "Hi there."),
+        ("assistant", "We will refund $20 tomorrow."),
+        ("assistant", "Please provide your full account number, the invoice and the city of purchase."),
+    )
+    assert condense(turns, by=condensing()).summary == "We will refund $20 tomorrow"
+
+
+@pytest.mark.parametrize(
+    ("turns", "finder"), [(GREETED, ENGLISH), (GREETED_IN_CHINESE, CHINESE)], ids=["en", "zh"]
+)
+def test_numbers_of_a_short_round_survive(turns: Sequence[Turn], finder: EntityFinder) -> None:
+    entry = condense(spent(turns), by=condensing(finder=finder))
+    kept = " ".join([entry.summary, *(one.text for one in entry.entities)])
+    numbers = [
+        one.text
+        for turn in turns
+        for one in finder.entities(turn.text, base=turn.created_at)
+        if one.kind in {"order", "phone", "error_code"}
+    ]
+    assert len(numbers) == 3
+    assert not [number for number in numbers if number not in kept]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "new", "old"),
+    [
+        ("My address is 14 Oak Street.", "I moved, I live at 9 Elm Road now.", "9 Elm Road", "14 Oak Street"),
+        ("My phone is (415) 555-2671.", "Sorry, use (415) 555-2672 instead.", "555-2672", "555-2671"),
+        ("我的地址是世纪大道100号", "我搬家了，现在住在中山路8号", "中山路8号", "世纪大道100号"),
+        ("我的电话是13800138000", "号码换了，改成13900139000", "13900139000", "13800138000"),
+    ],
+)
+def test_newest_value_of_the_round_is_kept_and_the_old_one_is_not(
+    first: str, then: str, new: str, old: str
+) -> None:
+    entry = condense(spent(user(first, then)), by=condensing(finder=CHINESE if "的" in first else ENGLISH))
+    kept = " ".join([entry.summary, *(one.text for one in entry.entities)])
+    assert new in kept
+    assert old not in kept
+
+
+def test_name_and_address_that_the_summary_leaves_out_are_entities() -> None:
+    turns = spent(
+        user("My name is Jane Doe, my address is 9 Elm Road, Leeds. The lamp broke and fails with E-17.")
+    )
+    entry = condense(turns, by=condensing())
+    assert "E-17" in entry.summary
+    assert {("person", "Jane Doe"), ("place", "9 Elm Road, Leeds")} <= {
+        (one.kind, one.text) for one in entry.entities
+    }
+
+
+def test_whole_sentence_has_no_mark_and_a_cut_one_has() -> None:
+    assert condense(user("The lamp is broken."), by=condensing()).summary == "The lamp is broken."
+    cut = condense(
+        user("打印机一直报错E05，客服说要等三天，可是我今天就要用，非常着急"), by=condensing(finder=CHINESE)
+    )
+    assert cut.summary.endswith("…")
+    assert fits(cut.summary)
+
+
+@given(st.text(alphabet=st.sampled_from("我的电话坏了报错E05，。, abc1"), min_size=1, max_size=120))
+def test_summary_that_leaves_words_of_its_sentence_out_is_marked(text: str) -> None:
+    summary = condense(user(text), by=condensing(finder=CHINESE)).summary
+    whole = {re.sub(r"\W", "", one) for one in sentences(text)}
+    assert "…" in summary or not summary or re.sub(r"\W", "", summary) in whole

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -9,11 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.domain.errors import ModelAnswerUnusable
-from shared.domain.turn import rounds
+from shared.domain.ids import BatchId, UserKey
+from shared.domain.policy import UserPolicy
+from shared.domain.session import Batch
+from shared.domain.turn import Turn, rounds
 from shared.inference.schema import misfit
 from shared.inference.tokens import counter_for
-from tests.unit.rules.material import ENGLISH, talk
+from shared.ports import SessionRow, UserRow
+from tests.unit.rules.material import ENGLISH, NOW, SESSION_KEY, talk
 from workers.rules.summary import Condensing, condense
+from workers.steps.fold import Fold
+from workers.steps.summarize import wrap_up_of
 from workers.steps.summary import Condensed, prompt_for, summaries_from
 
 ROUNDS = rounds(
@@ -100,3 +107,50 @@ def test_example_of_the_prompt_fits_its_own_schema_and_limits(language: str) -> 
     found = summaries_from(renumbered, rounds=[turns], entries=[entry], finder=ENGLISH)
     assert misfit(answer, schema=prompt.schema) is None
     assert found.replaced == 1
+
+
+def closed(turns: Sequence[Turn], *, outcome: str | None) -> Fold:
+    key = UserKey(UUID(int=2))
+    return Fold(
+        batch=Batch(
+            batch_id=BatchId(UUID(int=1)),
+            kind="close",
+            user_key=key,
+            session_key=SESSION_KEY,
+            first=1,
+            last=len(turns),
+            user_epoch=0,
+            session_epoch=0,
+            generation=0,
+            lane="interactive",
+        ),
+        user=UserRow(user_key=key, user_id="u-1", epoch=0, version=1, policy=UserPolicy()),
+        session=SessionRow(
+            session_key=SESSION_KEY,
+            session_id="s-1",
+            user_key=key,
+            user_id="u-1",
+            user_epoch=0,
+            epoch=0,
+            applied=0,
+            language="en",
+            created_at=NOW,
+            closed_at=NOW,
+            outcome=outcome,
+            wrap_up=None,
+        ),
+        turns=turns,
+        recorded=False,
+    )
+
+
+@pytest.mark.parametrize(("outcome", "told"), [("lamp replaced", True), (None, False)])
+def test_wrap_up_tells_the_outcome_that_the_caller_closed_with(outcome: str | None, *, told: bool) -> None:
+    turns = talk(("user", "The lamp is broken."), ("assistant", "We will send a new one."))
+    [found] = wrap_up_of(closed(turns, outcome=outcome), finder=ENGLISH)
+    assert ("Outcome: lamp replaced." in found.text) is told
+    assert ("Outcome" in found.text) is told
+
+
+def test_session_without_turns_leaves_no_wrap_up() -> None:
+    assert wrap_up_of(closed([], outcome="lamp replaced"), finder=ENGLISH) == []
