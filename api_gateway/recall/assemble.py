@@ -108,7 +108,10 @@ def search(
 
 
 def _materials(request: ContextRequest, *, gathered: Gathered) -> Materials:
-    ranked = rank(gathered.candidates, policy=request.policy, now=request.now)
+    ranked = [
+        _because("pending", each) if each.memory.memory_id in gathered.waiting else each
+        for each in rank(gathered.candidates, policy=request.policy, now=request.now)
+    ]
     found = {each.memory.memory_id: each for each in ranked}
     past = None
     if request.session is not None:

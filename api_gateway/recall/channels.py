@@ -27,7 +27,7 @@ def channels(
     made: dict[Channel, list[Hit]] = {
         "dense": _best(dense + _by_vector(owed, query=asked.dense)),
         "lexical": _best(lexical),
-        "owed": _best(_by_words(owed, query=asked.lexical)),
+        "owed": overlaps([each.memory for each in owed], query=asked.lexical),
         "text": [
             Hit(memory_id=memory.memory_id, score=1 / place)
             for place, memory in enumerate(by_text, 1)
@@ -51,14 +51,15 @@ def _by_vector(owed: Sequence[OwedMemory], *, query: Vector | None) -> list[Hit]
     ]
 
 
-def _by_words(owed: Sequence[OwedMemory], *, query: SparseVector) -> list[Hit]:
+def overlaps(memories: Sequence[Memory], *, query: SparseVector) -> list[Hit]:
+    """Those that have a word of `query`, best first, without IDF: there is no collection to take it from."""
     if not query.indices:
         return []
     hits = [
-        Hit(memory_id=each.memory.memory_id, score=_overlap(query, document_vector(each.memory.text)))
-        for each in owed
+        Hit(memory_id=memory.memory_id, score=_overlap(query, document_vector(memory.text)))
+        for memory in memories
     ]
-    return [hit for hit in hits if hit.score > 0]
+    return _best([hit for hit in hits if hit.score > 0])
 
 
 def _overlap(query: SparseVector, document: SparseVector) -> float:

@@ -72,8 +72,9 @@ def said(exchange: Exchange, *, session_id: str) -> str:
 
 
 def remembered(memory: Memory, *, text: str) -> str:
-    """`by` is who said it, or how far a statement can be trusted: text of a tool stays text of a tool."""
-    attributes = {"by": memory.role or memory.trust, "date": memory.valid_from.date().isoformat()}
+    """`by` is whose word it is, not who spoke the turn it came from: a wrap-up of what the agent promised is
+    not the user's because the user began."""
+    attributes = {"by": memory.trust, "date": memory.valid_from.date().isoformat()}
     return _line(element(memory.kind, attributes=attributes, children=[text]))
 
 

@@ -13,6 +13,7 @@ from typing import get_args
 
 from api_gateway.recall.ask import Part, Pointers, Question, pointers, question
 from api_gateway.recall.channels import channels
+from api_gateway.recall.pending import episodes, waiting_candidates
 from api_gateway.recall.query import ContextRequest, SearchRequest, searched
 from api_gateway.recall.rank import Candidate, candidates
 from shared.domain.ids import MemoryId, UserKey
@@ -23,11 +24,13 @@ from shared.ports import (
     Embedder,
     MemoryFilter,
     RecallMemories,
+    RecallTurns,
     RecallWork,
     SessionRow,
     TokenCounter,
     VectorIndex,
 )
+from shared.ports.recall import PendingTurn
 from shared.text.lexical import content_words
 
 Begin = Callable[[], AbstractContextManager[RecallWork]]
@@ -43,13 +46,15 @@ class Reach:
     owed: int = 200
     by_text: int = 50
     issues: int = 5
+    elsewhere: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
     """`turns` and `condensed` are oldest first and may overlap: a turn can be in both.
 
-    `open_issues` are candidates too.
+    `open_issues` are candidates too, and so is `waiting`: what was said in other sessions and not folded
+    yet. `pending` counts it as far as it is read.
     """
 
     turns: Sequence[Turn] = ()
@@ -58,6 +63,7 @@ class Gathered:
     profile: Sequence[Memory] = ()
     candidates: Sequence[Candidate] = ()
     open_issues: frozenset[MemoryId] = frozenset()
+    waiting: frozenset[MemoryId] = frozenset()
     degraded: Sequence[Part] = ()
 
 
@@ -68,19 +74,27 @@ def gather(
     asked = question(text, embedder=embedder, deadline=request.embed_seconds)
     pointed = pointers(asked, user_key=request.user_key, index=index)
     with begin() as work:
+        # Before the memories: what is folded in between is then found twice rather than not at all.
+        elsewhere = _elsewhere(work.turns, request=request)
         turns, entries = _session(work, session=request.session)
         profile = work.memories.profile(request.user_key) if request.user_key else []
         recalled = _recalled(work.memories, user_key=request.user_key, asked=asked, pointed=pointed)
         issues = _open_issues(work.memories, session=request.session)
     found = {each.memory.memory_id for each in recalled}
     unfound = [issue for issue in issues if issue.memory_id not in found]
+    unfolded = [memory for memory in episodes(elsewhere) if memory.memory_id not in found]
     return Gathered(
         turns=turns,
-        pending=_pending(turns, session=request.session),
+        pending=_pending(turns, session=request.session) + len(elsewhere),
         condensed=entries,
         profile=profile,
-        candidates=[*recalled, *candidates(unfound, channels={})],
+        candidates=[
+            *recalled,
+            *candidates(unfound, channels={}),
+            *waiting_candidates(unfolded, query=asked.lexical),
+        ],
         open_issues=frozenset(issue.memory_id for issue in issues),
+        waiting=frozenset(memory.memory_id for memory in unfolded),
         degraded=(*asked.degraded, *pointed.degraded),
     )
 
@@ -115,6 +129,13 @@ def _session(
     turns = work.turns.newest(session, limit=Reach().turns)
     end = max([session.applied, *(turn.sequence for turn in turns)]) + 1
     return turns, work.condensed.newest(session.session_key, before=end, limit=Reach().condensed)
+
+
+def _elsewhere(turns: RecallTurns, *, request: ContextRequest) -> Sequence[PendingTurn]:
+    if request.user_key is None:
+        return ()
+    here = request.session.session_key if request.session else None
+    return turns.pending_elsewhere(request.user_key, here=here, limit=Reach().elsewhere)
 
 
 def _pending(turns: Sequence[Turn], *, session: SessionRow | None) -> int:

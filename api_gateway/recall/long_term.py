@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from api_gateway.recall.elements import ELLIPSIS, remembered
 from api_gateway.recall.older import Piece
 from api_gateway.recall.rank import Ranked
+from api_gateway.recall.told import Told, is_raw_answer
 from shared.domain.ids import MemoryId, TurnId
 from shared.domain.memory import Memory
 from shared.ports import TokenCounter
@@ -64,41 +65,32 @@ class Shelf:
 def unrepeated(
     ranked: Sequence[Ranked], *, verbatim: frozenset[TurnId], profile: Sequence[Memory]
 ) -> Iterator[Ranked]:
-    """Without what is read already: what the profile holds, an episode of a turn that stands in the context
-    or in a better episode (a long turn has several), and a statement whose turns all stand there or whose
-    words a better memory has.
+    """Without what is read already, which `Told` says. The raw answer of a tool gives its place to the
+    statement that tells it.
 
     A turn that stands in compressed form only may come back as an episode: it says what the summary leaves
     out.
     """
-    told: set[TurnId] = set(verbatim)
-    better = list(profile)
+    told = Told(verbatim=verbatim, memories=list(profile))
+    statements = _tool_statements(ranked)
     for each in ranked:
-        if _repeats(each.memory, told=told, verbatim=verbatim, better=better):
+        if told.repeats(each.memory):
             continue
-        better.append(each.memory)
-        if each.memory.kind == "episode":
-            told.update(each.memory.turn_ids)
-        yield each
+        statement = statements.get(each.memory.turn_ids[0]) if is_raw_answer(each.memory) else None
+        shown = replace(statement, score=each.score) if statement else each
+        if statement is None or not told.repeats(statement.memory):
+            told.memories.append(shown.memory)
+            yield shown
 
 
-def _repeats(
-    memory: Memory, *, told: set[TurnId], verbatim: frozenset[TurnId], better: Sequence[Memory]
-) -> bool:
-    sources = set(memory.turn_ids)
-    if sources and (sources & told if memory.kind == "episode" else sources <= verbatim):
-        return True
-    said = _unlabeled(memory.text)
-    return any(
-        memory.memory_id == other.memory_id or (said in other.text and sources & set(other.turn_ids))
-        for other in better
-    )
-
-
-def _unlabeled(text: str) -> str:
-    """A statement of the agent says whose it is ("Agent: …", 「客服：…」); its turn does not."""
-    _, colon, rest = text.replace("：", ": ", 1).partition(": ")
-    return rest if colon and rest else text
+def _tool_statements(ranked: Sequence[Ranked]) -> dict[TurnId, Ranked]:
+    """The best of each turn. One that was clipped leaves something out, so it takes nobody's place."""
+    found: dict[TurnId, Ranked] = {}
+    for each in ranked:
+        if each.memory.kind == "tool_result" and not each.memory.text.endswith(ELLIPSIS):
+            for turn_id in each.memory.turn_ids:
+                found.setdefault(turn_id, each)
+    return found
 
 
 def fill_long_term(profile: Sequence[Piece], *, memories: Sequence[Piece], limit: int) -> LongTerm:

@@ -17,7 +17,14 @@ from api_gateway.recall.long_term import LongTerm, Shelf, fill_long_term, unrepe
 from api_gateway.recall.older import Condenser, Older, Past, Piece, fill_condensed
 from api_gateway.recall.query import ContextRequest, Section
 from api_gateway.recall.rank import Ranked
-from api_gateway.recall.working import fill_working, newest_user, required, shortened, window
+from api_gateway.recall.working import (
+    fill_working,
+    newest_turns,
+    newest_user,
+    required,
+    shortened,
+    window,
+)
 from shared.domain.ids import MemoryId, TurnId
 from shared.ports import TokenCounter
 
@@ -80,49 +87,60 @@ class Packer:
     made_pieces: dict[MemoryId, Piece] = field(default_factory=dict)
 
     def pack(self, materials: Materials) -> Packed:
-        """Within the budget where counts add up, but for a newest user turn that is longer by itself."""
-        kept = materials.window
-        spoken = kept if "working" in self.request.include else []
-        user = newest_user(spoken)
-        least = self.form.cost(user) if user else 0
+        """Within the budget where counts add up, but for a newest user turn that is longer by itself.
+
+        The newest turns come first at any budget, so that a larger one never shows fewer of them; what else
+        is shown may change for something better, and `used` fall by less than the piece that gave way.
+        """
+        spoken = materials.window if "working" in self.request.include else []
         room = self.request.max_tokens - self.form.fixed
         total = room - self._frame()
-        if total <= least:
-            return Packed(working=tuple(fill_working(spoken, cost=self.form.cost, limit=room)))
-        return self._parts(materials, kept=kept, spoken=spoken, total=total)
+        least = self._tokens(newest_turns(spoken, cost=self.form.cost, limit=room))
+        if total > least:
+            packed = self._parts(materials, spoken=spoken, total=total, least=least)
+            if any(pieces for _, pieces in packed.sections):
+                return packed
+        return Packed(working=tuple(fill_working(spoken, cost=self.form.cost, limit=room)))
 
-    def _parts(
-        self, materials: Materials, *, kept: Sequence[Exchange], spoken: Sequence[Exchange], total: int
-    ) -> Packed:
-        granted = self._grants(materials, kept=kept, spoken=spoken, total=total)
+    def _parts(self, materials: Materials, *, spoken: Sequence[Exchange], total: int, least: int) -> Packed:
+        """What the parts leave of their grants goes to the newest turns that are not in it yet."""
+        granted = self._grants(materials, spoken=spoken, total=total, least=least)
         working = fill_working(spoken, cost=self.form.cost, limit=granted.working)
+        packed = self._filled(materials, working=working, total=total, long_term=granted.long_term)
+        left = total - _cost(packed, form=self.form)
+        more = fill_working(spoken, cost=self.form.cost, limit=self._tokens(working) + left)
+        if _ids(more) == _ids(working):
+            return packed
+        kept = sum(piece.tokens for piece in (*packed.profile, *packed.memories))
+        return self._filled(materials, working=more, total=total, long_term=kept)
+
+    def _filled(
+        self, materials: Materials, *, working: Sequence[Exchange], total: int, long_term: int
+    ) -> Packed:
+        """Around `working`, with `long_term` tokens kept from condensed memory."""
         left = total - self._tokens(working)
-        condensed = fill_condensed(
-            self._olders(materials, kept=working if spoken else kept, total=total),
-            limit=left - granted.long_term,
-        )
-        long_term = self._long_term(
+        kept = working if "working" in self.request.include else materials.window
+        condensed = fill_condensed(self._olders(materials, kept=kept, total=total), limit=left - long_term)
+        remembered = self._long_term(
             materials, verbatim=condensed.verbatim | _ids(working), total=total, limit=left - condensed.tokens
         )
         return Packed(
-            profile=long_term.profile,
+            profile=remembered.profile,
             condensed=condensed.pieces,
-            memories=long_term.memories,
+            memories=remembered.memories,
             working=tuple(working),
         )
 
-    def _grants(
-        self, materials: Materials, *, kept: Sequence[Exchange], spoken: Sequence[Exchange], total: int
-    ) -> Parts:
+    def _grants(self, materials: Materials, *, spoken: Sequence[Exchange], total: int, least: int) -> Parts:
         split = self.request.split
-        olders = self._olders(materials, kept=kept, total=total)
-        verbatim = _ids(kept)
+        window = materials.window
+        olders = self._olders(materials, kept=window, total=total)
+        verbatim = _ids(window)
+        share = round(total * (split.working + split.condensed))
         return grants(
             total,
             split=split,
-            required=required(
-                spoken, cost=self.form.cost, limit=round(total * (split.working + split.condensed))
-            ),
+            required=max(least, required(spoken, cost=self.form.cost, limit=share)),
             demand=Parts(
                 working=self._tokens(spoken),
                 condensed=sum(each.full.tokens for each in olders),

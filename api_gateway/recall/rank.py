@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from api_gateway.recall.courtesy import is_courtesy
 from shared.domain.ids import MemoryId
 from shared.domain.memory import Memory
 from shared.ports import Hit
 
 PolicyName = Literal["fused", "source_similarity", "source_access", "source_decay"]
-Channel = Literal["dense", "lexical", "owed", "text"]
+Channel = Literal["dense", "lexical", "owed", "text", "words", "newest"]
 Channels = Mapping[Channel, Sequence[Hit]]
 
 
@@ -24,7 +25,11 @@ class Fusion:
 
     Importance and recency, 1 / (1 + days), can add at most `importance` + `recency`: less than one rank is
     worth down to rank 90, so they order what fusion leaves level and nothing else. The words of what is
-    owed to the index are ranked among few and without IDF, so a place there says half as much.
+    owed to the index are ranked among few and without IDF, so a place there says half as much. Turns that
+    wait to be folded have no other channel than theirs: `words` counts in full, and `newest`, when no word
+    of them is asked for, starts where the sixteenth of a channel stands.
+
+    A courtesy counts `courtesy` of its places: the first of two channels falls behind the fiftieth of one.
     """
 
     k: int = 60
@@ -32,6 +37,9 @@ class Fusion:
     lexical: float = 1.0
     owed: float = 0.5
     text: float = 1.0
+    words: float = 1.0
+    newest: float = 0.8
+    courtesy: float = 0.25
     importance: float = 2e-5
     recency: float = 2e-5
 
@@ -107,10 +115,13 @@ def fused(candidate: Candidate, now: datetime) -> float:
         "lexical": rule.lexical,
         "owed": rule.owed,
         "text": rule.text,
+        "words": rule.words,
+        "newest": rule.newest,
     }
+    share = rule.courtesy if is_courtesy(candidate.memory) else 1.0
     days = _age(candidate.memory, now=now) / timedelta(days=1)
     nudge = rule.importance * candidate.memory.importance + rule.recency / (1 + days)
-    return sum(weights[name] / (rule.k + place) for name, place in candidate.ranks.items()) + nudge
+    return share * sum(weights[name] / (rule.k + place) for name, place in candidate.ranks.items()) + nudge
 
 
 def source_similarity(candidate: Candidate, _now: datetime) -> float:

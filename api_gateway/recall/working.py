@@ -14,6 +14,7 @@ Cost = Callable[[Exchange], int]
 _LEAST_TURNS = 3
 _MOST_TURNS = 5
 _CLOSE_TRIES = 4
+_NEWEST = 2
 
 
 def newest_user(exchanges: Sequence[Exchange]) -> Exchange | None:
@@ -43,6 +44,15 @@ def required(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> int:
         return 0
     opened = exchanges[exchanges.index(user) :]
     return max(cost(user), min(sum(map(cost, opened)), limit))
+
+
+def newest_turns(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> list[Exchange]:
+    """Those that come before anything remembered: the newest user turn and the newest two of all, as far as
+    `limit` reaches."""
+    last = [each for each in exchanges if cost(each)][-_NEWEST:]
+    user = newest_user(exchanges)
+    kept = {each.turn.sequence for each in (*last, *([user] if user else []))}
+    return fill_working([each for each in exchanges if each.turn.sequence in kept], cost=cost, limit=limit)
 
 
 def fill_working(exchanges: Sequence[Exchange], *, cost: Cost, limit: int) -> list[Exchange]:

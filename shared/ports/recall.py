@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from shared.domain.ids import MemoryId, SessionKey, UserKey
@@ -12,9 +13,25 @@ from shared.domain.turn import Turn
 from shared.ports.rows import MemoryFilter, OwedMemory, SessionRow
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTurn:
+    """A turn that no batch has folded yet, with the session it was said in."""
+
+    turn: Turn
+    session_key: SessionKey
+    session_id: str
+
+
 class RecallTurns(Protocol):
     def newest(self, session: SessionRow, *, limit: int) -> list[Turn]:
         """The last `limit` turns, oldest first, pending ones included, erased ones left out."""
+        ...
+
+    def pending_elsewhere(
+        self, user_key: UserKey, *, here: SessionKey | None, limit: int
+    ) -> list[PendingTurn]:
+        """The newest `limit` pending turns of the user's live sessions other than `here`, newest first;
+        system turns left out."""
         ...
 
 

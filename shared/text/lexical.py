@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -43,15 +43,18 @@ class Saturation:
     """The document side of BM25 (Robertson & Zaragoza 2009, section 3.2).
 
     weight = tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average_length)); lengths are counted in terms.
-    An average of 40 terms is a turn with its two neighbors (LoCoMo 41); recall there moves by less than .01
-    for k1 from 0.9 to 1.5, b from 0.4 to 0.75 and averages from 20 to 80. A term beside the text counts
-    `beside` of a term in it.
+    An average of 30 terms is about a turn with its two neighbors (LoCoMo 41, 35 as they are weighed); recall
+    there moves by less than .01 for k1 from 0.9 to 1.5, b from 0.4 to 0.75 and averages from 20 to 80.
+
+    A term beside the text counts `beside` of a term in it. On three LoCoMo conversations recall@1 of this
+    channel is .206 at 1.0 (average 40) and .332 at 0.8, recall@10 .731 and .733, fused with the bundled
+    embedder .715 and .716; at 0.5 and below the last one falls.
     """
 
     k1: float = 1.2
     b: float = 0.75
-    average_length: float = 40.0
-    beside: float = 0.5
+    average_length: float = 30.0
+    beside: float = 0.8
 
 
 def terms(text: str) -> list[str]:
@@ -80,9 +83,10 @@ def document_vector(
     """Term frequencies, saturated; the index multiplies by IDF. `beside` are texts next to this one: it is
     found by their words too, behind what says them itself."""
     rule = saturation or Saturation()
-    counts: dict[int, float] = Counter(map(_index, terms(text)))
-    for term in (term for each in beside for term in terms(each)):
-        counts[_index(term)] = counts.get(_index(term), 0.0) + rule.beside
+    counts = defaultdict[int, float](float)
+    for weight, texts in ((1.0, (text,)), (rule.beside, beside)):
+        for index in (_index(term) for each in texts for term in terms(each)):
+            counts[index] += weight
     norm = rule.k1 * (1 - rule.b + rule.b * sum(counts.values()) / rule.average_length)
     indices = tuple(sorted(counts))
     return SparseVector(

@@ -13,6 +13,7 @@ from shared.domain.memory import Kind, Memory
 from shared.domain.session import CondensedEntry
 from shared.domain.turn import Turn
 from shared.ports import Hit, Hits, MemoryFilter, OwedMemory, SessionRow, SparseVector, Vector
+from shared.ports.recall import PendingTurn
 from shared.text.lexical import content_words, document_vector, terms
 from shared.text.vectors import cosine, unit
 
@@ -29,9 +30,10 @@ class CharacterCounter:
 
 @dataclass
 class RecallStore:
-    """One user's rows. `open_units` is how many units of work are open now."""
+    """One user's rows, `elsewhere` newest first. `open_units` is how many units of work are open now."""
 
     turns: list[Turn] = field(default_factory=list)
+    elsewhere: list[PendingTurn] = field(default_factory=list)
     entries: list[CondensedEntry] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
     slots: list[Memory] = field(default_factory=list)
@@ -61,6 +63,12 @@ class StoredTurns:
     def newest(self, session: SessionRow, *, limit: int) -> list[Turn]:
         del session
         return self.store.turns[-limit:]
+
+    def pending_elsewhere(
+        self, user_key: UserKey, *, here: SessionKey | None, limit: int
+    ) -> list[PendingTurn]:
+        del user_key
+        return [each for each in self.store.elsewhere if each.session_key != here][:limit]
 
 
 @dataclass

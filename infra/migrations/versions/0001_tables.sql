@@ -108,6 +108,7 @@ create table turns (
 ) partition by range (accepted_at);
 create index turns_by_state on turns (tenant_id, state);
 create index turns_waiting on turns (tenant_id, accepted_at) where state = 'pending';
+create index turns_pending_of_user on turns (tenant_id, user_key, accepted_at) where state = 'pending';
 create table turns_default partition of turns default;
 
 -- Unpartitioned, because a unique constraint on a partitioned table must contain its month.

@@ -11,6 +11,7 @@ from shared.domain.ids import SessionKey, TurnId, UserKey, turn_id
 from shared.domain.session import TurnState
 from shared.domain.turn import Image, Lane, ToolCall, Turn
 from shared.ports import KnownTurn, NewTurn, SessionRow, TurnRow, TurnSize
+from shared.ports.recall import PendingTurn
 from shared.stores.postgres.engine import Repository, dumps
 
 KNOWN = """
@@ -43,6 +44,17 @@ FROM = """
 select sequence, tokens, role, lane from turns
 where session_key = :session_key and accepted_at >= :since and sequence >= :first
 order by sequence limit :limit
+"""
+# Under today's epochs, so that what an erasure touched is out from its commit on.
+PENDING_ELSEWHERE = """
+select t.turn_id, t.client_id, t.sequence, t.role, t.content, t.name, t.speaker, t.tool_calls, t.tool_call_id,
+       t.images, t.metadata, t.tokens, t.created_at, t.accepted_at, s.session_key, s.session_id
+from turns t
+join sessions s on s.tenant_id = t.tenant_id and s.session_key = t.session_key and s.epoch = 0
+join users u on u.tenant_id = s.tenant_id and u.user_key = s.user_key and u.epoch = s.user_epoch
+where t.user_key = :user_key and t.state = 'pending' and t.role <> 'system'
+  and (cast(:here as uuid) is null or t.session_key <> :here)
+order by t.accepted_at desc, t.sequence desc limit :limit
 """
 SETTLE = """
 update turns set state = :state, second_pass = coalesce(:second_pass, second_pass)
@@ -77,6 +89,15 @@ class Turns(Repository):
     def newest(self, session: SessionRow, *, limit: int) -> list[Turn]:
         rows = self.rows(NEWEST, _scope(session) | {"limit": limit})
         return [turn_of(row) for row in reversed(rows)]
+
+    def pending_elsewhere(
+        self, user_key: UserKey, *, here: SessionKey | None, limit: int
+    ) -> list[PendingTurn]:
+        rows = self.rows(PENDING_ELSEWHERE, {"user_key": user_key, "here": here, "limit": limit})
+        return [
+            PendingTurn(turn=turn_of(row), session_key=SessionKey(row.session_key), session_id=row.session_id)
+            for row in rows
+        ]
 
     def between(self, session: SessionRow, *, first: int, last: int) -> list[Turn]:
         return [turn_of(row) for row in self.rows(RANGE, _scope(session) | {"first": first, "last": last})]

@@ -16,6 +16,7 @@ from shared.domain.session import CondensedCall, CondensedEntry, CondensedMessag
 from shared.domain.turn import Role, ToolCall, Turn
 from shared.inference.tokens import counter_for
 from shared.ports import SessionRow, TokenCounter
+from shared.ports.recall import PendingTurn
 from tests.fakes.recall_store import MemoryIndex, RecallStore, TermEmbedder
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -65,6 +66,14 @@ def turn(
         tool_calls=calls,
         tool_call_id=answers,
     )
+
+
+def waiting(
+    sequence: int, text: str, *, role: Role = "user", session_key: SessionKey = OTHER_SESSION
+) -> PendingTurn:
+    """A pending turn of another session."""
+    said = replace(turn(sequence, role, text), turn_id=turn_id(session_key, sequence=sequence))
+    return PendingTurn(turn=said, session_key=session_key, session_id="s-0")
 
 
 def call(call_id: str, *, name: str = "track", arguments: str = "{}") -> ToolCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 from uuid import UUID
 
 import pytest
@@ -12,10 +13,11 @@ from api_gateway.recall.exchange import Exchange, exchanges
 from api_gateway.recall.long_term import Shelf, unrepeated
 from api_gateway.recall.older import Condenser, Older, Past, Piece, fill_condensed
 from api_gateway.recall.rank import Ranked
-from api_gateway.recall.working import fill_working, required, shortened, window
+from api_gateway.recall.working import fill_working, newest_turns, required, shortened, window
 from shared.domain.ids import TurnId, turn_id
-from shared.domain.memory import Entity, Memory
+from shared.domain.memory import Entity, Kind, Memory, Trust
 from shared.domain.session import CondensedCall
+from shared.domain.turn import Role
 from tests.fakes.recall_store import CharacterCounter
 from tests.unit.recall.material import (
     SESSION_KEY,
@@ -80,6 +82,22 @@ def test_the_open_round_is_required_up_to_a_limit_and_the_user_turn_beyond_it() 
     assert required(made, cost=cost, limit=100) == 40
     assert required(made, cost=cost, limit=25) == 25
     assert required(made, cost=cost, limit=5) == 10
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"), [(6, [3]), (7, [3, 5]), (12, [3, 5]), (13, [3, 4, 5]), (99, [3, 4, 5])]
+)
+def test_the_newest_turns_are_the_newest_of_the_user_and_the_last_two(limit: int, kept: list[int]) -> None:
+    made = exchanges(
+        [
+            turn(1, "user", "a"),
+            turn(2, "assistant", "b"),
+            turn(3, "user", "坏了吗?!"),
+            turn(4, "assistant", "dddddd"),
+            turn(5, "assistant", "ee"),
+        ]
+    )
+    assert sequences(newest_turns(made, cost=cost, limit=limit)) == kept
 
 
 def test_a_turn_is_cut_to_what_fits_or_not_at_all() -> None:
@@ -224,7 +242,10 @@ def test_a_memory_whose_words_a_better_one_has_from_the_same_turn_is_left_out() 
     whole = memory(1, "Hi. My phone is a Pixel 8.")
     part = replace(memory(2, "My phone is a Pixel 8.", kind="fact"), turn_ids=whole.turn_ids)
     assert texts(whole, part) == [whole.text]
-    assert texts(part, whole) == [part.text, whole.text]
+    assert texts(part, whole) == [part.text]
+    longer = replace(whole, text="My phone is a Pixel 8. It does not charge.")
+    assert texts(part, longer) == [part.text, longer.text]
+    assert texts(part, memory(3, whole.text)) == [part.text, whole.text]
 
 
 @pytest.mark.parametrize(
@@ -251,8 +272,13 @@ def test_a_long_memory_is_cut_to_its_head() -> None:
     assert piece.tokens == len(piece.text)
 
 
-def test_what_the_assistant_said_stays_marked_as_such() -> None:
-    promise = replace(memory(1, "refund by Friday", kind="promise"), role="assistant")
-    claim = replace(memory(2, "30 W", kind="fact"), trust="tool")
-    assert remembered(promise, text="refund").startswith('<promise by="assistant" ')
-    assert remembered(claim, text="30 W").startswith('<fact by="tool" ')
+@pytest.mark.parametrize("trust", get_args(Trust))
+@pytest.mark.parametrize("kind", ["episode", "promise", "tool_result", "summary"])
+@pytest.mark.parametrize("role", get_args(Role))
+def test_a_memory_is_by_whom_it_can_be_trusted_to_whoever_spoke_its_first_turn(
+    trust: Trust, kind: Kind, role: Role
+) -> None:
+    said = replace(memory(1, "退款 by Friday", kind=kind), trust=trust, role=role)
+    assert remembered(said, text=said.text) == (
+        f'<{kind} by="{trust}" date="2026-03-01">退款 by Friday</{kind}>\n'
+    )

@@ -82,3 +82,30 @@ def test_a_long_document_weighs_a_term_less() -> None:
 
 def test_indices_are_the_same_in_every_process() -> None:
     assert query_vector("退款").indices == (int.from_bytes(bytes.fromhex("6018587f")),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "thanks"),
+    [
+        ("delivery address", "The delivery address is wrong.", "Noted, thanks!"),
+        ("收货地址", "收货地址写错了。", "收到，谢谢！"),
+    ],
+)
+def test_a_text_is_found_by_words_beside_it_but_behind_the_one_that_says_them(
+    asked: str, said: str, thanks: str
+) -> None:
+    def found(document: SparseVector) -> float:
+        weights = dict(zip(document.indices, document.values, strict=True))
+        return sum(weights.get(index, 0.0) for index in query_vector(asked).indices)
+
+    own = found(document_vector(said, beside=[thanks]))
+    beside = found(document_vector(thanks, beside=[said]))
+    assert found(document_vector(thanks)) == 0 < beside < own
+
+
+def test_words_beside_a_text_count_their_share_and_add_up() -> None:
+    flat = Saturation(b=0.0, k1=1.0, beside=0.5)
+    (once,) = document_vector("", beside=["refund"], saturation=flat).values
+    (twice,) = document_vector("refund", beside=["refund", "refund"], saturation=flat).values
+    # tf · (k1 + 1) / (tf + k1) at tf 0.5 and 2.
+    assert [once, twice] == pytest.approx([2 * 0.5 / 1.5, 2 * 2 / 3])
