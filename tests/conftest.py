@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -8,6 +9,11 @@ import pytest
 from infra.embedded.stack import EmbeddedStack
 from tests.joined import servers
 from tests.running import Database, Databases, Deployment, GatewayProcess, Tenant
+
+
+def pytest_configure() -> None:
+    # A run in the background of a shell ignores Ctrl-C, and so would every process that it tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
