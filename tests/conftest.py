@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from hypothesis import settings
 
 from infra.embedded.stack import EmbeddedStack
 from tests.joined import servers
@@ -14,6 +15,9 @@ from tests.running import Database, Databases, Deployment, GatewayProcess, Tenan
 def pytest_configure() -> None:
     # A run in the background of a shell ignores Ctrl-C, and so would every process that it tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The same examples in every run: what passed here passes there.
+    settings.register_profile("repeatable", derandomize=True)
+    settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

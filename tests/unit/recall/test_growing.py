@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from api_gateway.recall.assemble import Context
 from api_gateway.recall.query import Format
 from shared.domain.turn import Role, Turn
-from tests.unit.recall.material import O200K, Shop, dialogue, entry, memory, request, session, turn
+from tests.unit.recall.material import Shop, dialogue, entry, memory, request, session, turn
 
 ROLES: tuple[Role, Role] = ("user", "assistant")
 SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=8)
@@ -98,20 +98,3 @@ def test_a_short_dialogue_is_whole_at_any_budget_that_holds_it(form: Format, tur
     used = [context.tokens.used for budget, context in at.items() if budget >= whole]
     assert used == sorted(used)
     assert at[396].memories != []
-
-
-@settings(max_examples=30, deadline=None)
-@given(sizes=SIZES, remembered=SIZES, budgets=BUDGETS)
-def test_what_the_parts_leave_over_is_too_little_for_the_newest_turn_that_is_missing(
-    sizes: Sequence[int], remembered: Sequence[int], budgets: Sequence[int]
-) -> None:
-    turns = spoken(sizes, roles=ROLES)
-    shop = full_shop(turns, sizes=remembered)
-    for budget in budgets:
-        context = shop.context(request(max_tokens=budget, format="text", session=session(applied=8)))
-        missing = [each for each in reversed(turns) if f"n{each.sequence}" not in working(context)]
-        # Tags are paid for before it is known whether their section stays empty.
-        tags = 3 * O200K.count("<long_term_memory>\n</long_term_memory>\n")
-        line = O200K.count('<message role="assistant"></message>\n')
-        if missing and working(context):
-            assert budget - context.tokens.used < missing[0].tokens + line + tags
